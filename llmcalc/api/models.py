@@ -1,0 +1,111 @@
+"""`models`: which models the catalog knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from llmcalc import formula
+from llmcalc.blueprint import lower
+from llmcalc.catalog.find import cards
+from llmcalc.engines.params import count
+from llmcalc.errors import InvalidFileError
+from llmcalc.report.model import Column, Report, Table
+from llmcalc.spec.card import ModelCard
+
+ASSUMPTIONS = {"params": "learned parameters, tied weights once, MTP heads apart"}
+
+_COLUMNS = (
+    Column(key="model", title="model"),
+    Column(key="family", title="family"),
+    Column(key="params", title="parameters", unit="count"),
+    Column(key="context", title="context", unit="tokens"),
+    Column(key="released", title="released"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRow:
+    """One model of the catalog."""
+
+    model: str
+    """Its name in the catalog."""
+    family: str
+    aliases: tuple[str, ...]
+    """Other names it answers to."""
+    params: int
+    """Learned parameters in total."""
+    active: int
+    """Parameters used for one token."""
+    context: int | None
+    """The longest context in tokens; null: no limit."""
+    released: str | None
+    """Year and month."""
+    confidence: str
+    """How well the source of the card is confirmed."""
+    source: str
+    assumptions: Mapping[str, str]
+    basis: str
+
+
+def models(
+    query: Sequence[str] = (),
+    *,
+    family: str | None = None,
+    min_params: int | None = None,
+    max_params: int | None = None,
+) -> Report:
+    """The models whose name, family or aliases hold every word of `query`, by family and size.
+
+    `min_params` and `max_params` bound the total, both included.
+    """
+    broken: list[InvalidFileError] = []
+    known = cards(broken.append)
+    low, high = min_params or 0, max_params if max_params is not None else float("inf")
+    found = [
+        row
+        for card in known
+        if _matches(card, query, family)
+        for row in (_row(card),)
+        if low <= row.params <= high
+    ]
+    found.sort(key=lambda row: (row.family, row.params, row.model))
+    return Report(
+        command="models",
+        results=tuple(found),
+        tables=(Table(columns=_COLUMNS, rows=tuple(map(_cells, found))),),
+        assumptions=tuple(ASSUMPTIONS.values()),
+        warnings=(
+            *(error.message for error in broken),
+            *([] if found else [f"none of {len(known)} models matches"]),
+        ),
+    )
+
+
+def _matches(card: ModelCard, query: Sequence[str], family: str | None) -> bool:
+    names = " ".join((card.name, card.family, *card.aliases)).lower()
+    return all(word.lower() in names for word in query) and (
+        family is None or card.family.lower() == family.lower()
+    )
+
+
+def _row(card: ModelCard) -> ModelRow:
+    counted = count(lower(card))
+    formula.record_sum(f"{card.name}.params", dict(counted.components), "parameters")
+    return ModelRow(
+        model=card.name,
+        family=card.family,
+        aliases=card.aliases,
+        params=counted.total,
+        active=counted.active,
+        context=card.max_position_embeddings,
+        released=card.released,
+        confidence=card.confidence,
+        source=card.source,
+        assumptions=ASSUMPTIONS,
+        basis="exact",
+    )
+
+
+def _cells(row: ModelRow) -> tuple[str | int | None, ...]:
+    return row.model, row.family, row.params, row.context, row.released

@@ -1,0 +1,122 @@
+"""The closed set of operations between architectures and engines.
+
+An operation carries what every engine needs and nothing of the architecture it came from: its weights,
+the sizes of its product, what it caches. `h` and `units` say along what and into how many indivisible
+pieces tensor parallelism may cut it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from llmcalc.blueprint.weight import Weight
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matmul:
+    """Every token times one weight of [d_out, d_in]."""
+
+    name: str
+    weight: Weight
+    bias: Weight | None = None
+    to_residual: bool = False
+    """The output is added to the residual stream, and what led to it is done with."""
+
+    @property
+    def width(self) -> int:
+        """Elements a token that this rank puts out."""
+        return self.weight.numel // self.weight.shape[-1]
+
+    @property
+    def weights(self) -> tuple[Weight, ...]:
+        return (self.weight, self.bias) if self.bias else (self.weight,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupedMatmul:
+    """Every token times the weights of `top_k` of `experts` matrices: [experts, d_out, d_in]."""
+
+    name: str
+    weight: Weight
+    bias: Weight | None = None
+    experts: int
+    top_k: int
+
+    @property
+    def width(self) -> int:
+        """Elements a token that this rank puts out on average, for the experts that the token visits."""
+        return self.top_k * self.weight.numel // (self.experts * self.weight.shape[-1])
+
+    @property
+    def weights(self) -> tuple[Weight, ...]:
+        return (self.weight, self.bias) if self.bias else (self.weight,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionProduct:
+    """Queries times keys, and the weights of that times values: no parameters but optional sinks."""
+
+    name: str
+    heads: int
+    qk_dim: int
+    v_dim: int
+    window: int | None = None
+    weights: tuple[Weight, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """What a layer keeps of every token: `units` heads of `width` elements each."""
+
+    name: str
+    text: str
+    dims: dict[str, int]
+    elements: int
+    """Of one token, all heads together."""
+    units: int | None
+    """Heads that tensor parallelism deals out; None: every rank holds all of it."""
+    window: int | None = None
+    """Tokens kept at most; None: all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elementwise:
+    """A norm, an activation, a rotation: work on each element, small weights."""
+
+    name: str
+    weights: tuple[Weight, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gather:
+    """Rows of a table looked up for each token."""
+
+    name: str
+    weights: tuple[Weight, ...]
+
+
+Operation = Matmul | GroupedMatmul | AttentionProduct | Cache | Elementwise | Gather
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """Operations that occur together `times` times: the embedding, one kind of block, the head."""
+
+    name: str
+    times: int
+    operations: tuple[Operation, ...]
+    kind: Literal["first", "layer", "last", "mtp"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """All operations of one model for one token, and the order of its layers."""
+
+    hidden_size: int
+    sections: tuple[Section, ...]
+    order: tuple[str, ...]
+    """Section name of every layer, first to last; pipeline parallelism cuts it."""
+    mtp: tuple[Section, ...] = ()
+    """Multi-token prediction, reported apart."""
+    tied: bool = False

@@ -1,0 +1,178 @@
+"""Parallelism: the ledger of the fullest rank of each pipeline stage.
+
+Tensor parallelism deals out the indivisible units of a weight (heads, rows of the feed-forward), and a
+rank holds at least one: with fewer KV heads than ranks they are replicated, as engines do. Expert
+parallelism deals out whole experts, which are then not cut further. Pipeline stages take whole layers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from llmcalc.blueprint.operations import (
+    AttentionProduct,
+    Cache,
+    GroupedMatmul,
+    Ledger,
+    Matmul,
+    Operation,
+    Section,
+)
+from llmcalc.blueprint.weight import Weight
+from llmcalc.errors import ImpossibleError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parallel:
+    """Ranks along each axis; `dp` counts replicas, each with a share of the sequences."""
+
+    tp: int = 1
+    pp: int = 1
+    ep: int = 1
+    dp: int = 1
+
+    @property
+    def gpus(self) -> int:
+        """Devices in use; experts are dealt out within the tensor and data ranks."""
+        return self.tp * self.pp * self.dp
+
+    @property
+    def alone(self) -> bool:
+        """Whether no two devices work on one sequence."""
+        return self.tp == self.pp == self.ep == 1
+
+
+def shard(ledger: Ledger, parallel: Parallel) -> tuple[Ledger, ...]:
+    """The ledger of the fullest rank of each pipeline stage.
+
+    Raises ImpossibleError for a split that the model does not allow, naming the nearest possible ones.
+    """
+    refuse_impossible(ledger, parallel)
+    if parallel.alone:
+        return (ledger,)
+    ranked = replace(ledger, sections=tuple(_ranked(section, parallel) for section in ledger.sections))
+    names = stages(ledger.order, parallel.pp)
+    return tuple(_stage(ranked, layers, number, len(names)) for number, layers in enumerate(names))
+
+
+def stages(order: tuple[str, ...], pp: int) -> list[tuple[str, ...]]:
+    """Layers of each stage in order; what does not divide goes to the earlier stages but the first."""
+    base, more = divmod(len(order), pp)
+    extra = [0] * pp
+    for position in range(more):
+        extra[(position + 1) % pp] = 1
+    bounds, start = [], 0
+    for stage in range(pp):
+        end = start + base + extra[stage]
+        bounds.append(order[start:end])
+        start = end
+    return bounds
+
+
+def refuse_impossible(ledger: Ledger, parallel: Parallel) -> None:
+    """Raise ImpossibleError where heads, experts or layers do not divide as asked."""
+    for what, asked, possible in (
+        ("--tp", parallel.tp, tensor_splits(ledger, 4 * parallel.tp)),
+        ("--ep", parallel.ep, expert_splits(ledger, 4 * parallel.ep)),
+        ("--pp", parallel.pp, tuple(range(1, len(ledger.order) + 1))),
+    ):
+        if asked not in possible:
+            below = max((n for n in possible if n < asked), default=1)
+            above = min((n for n in possible if n > asked), default=None)
+            near = f"{below} or {above}" if above else str(below)
+            raise ImpossibleError(f"{what} {asked} does not divide this model", hint=f"possible near it: {near}")
+    if (parallel.tp * parallel.dp) % parallel.ep:
+        raise ImpossibleError(
+            f"--ep {parallel.ep} does not divide the {parallel.tp * parallel.dp} ranks of --tp times --dp",
+            hint="experts are dealt out among those ranks",
+        )
+
+
+def tensor_splits(ledger: Ledger, most: int) -> tuple[int, ...]:
+    """Degrees of tensor parallelism up to `most` that divide heads and feed-forward rows.
+
+    Key and value heads must divide the degree or be divided by it.
+    """
+    heads, kv_heads, rows = set(), set(), set()
+    for section in ledger.sections:
+        for operation in section.operations:
+            if isinstance(operation, AttentionProduct):
+                heads.add(operation.heads)
+            elif isinstance(operation, Cache) and operation.units:
+                kv_heads.add(operation.units)
+            elif isinstance(operation, (Matmul, GroupedMatmul)) and operation.weight.component in _ROWS:
+                rows.add(operation.weight.units or 1)
+    return tuple(
+        n for n in range(1, most + 1)
+        if all(h % n == 0 for h in heads | rows) and all(h % n == 0 or n % h == 0 for h in kv_heads)
+    )  # fmt: skip
+
+
+_ROWS = ("mlp", "experts", "shared_expert")
+
+
+def expert_splits(ledger: Ledger, most: int) -> tuple[int, ...]:
+    """Degrees of expert parallelism up to `most` that divide the number of experts."""
+    experts = {
+        operation.experts
+        for section in ledger.sections
+        for operation in section.operations
+        if isinstance(operation, GroupedMatmul)
+    }
+    return tuple(n for n in range(1, most + 1) if n == 1 or (experts and all(e % n == 0 for e in experts)))
+
+
+def _stage(ledger: Ledger, layers: tuple[str, ...], number: int, of: int) -> Ledger:
+    """The sections of one stage: its layers, the embedding on the first, the head on the last."""
+    times = Counter(layers)
+    sections = []
+    for section in ledger.sections:
+        if section.kind == "layer" and times[section.name]:
+            sections.append(replace(section, times=times[section.name]))
+        elif section.kind == "first" and number == 0:
+            sections.append(section)
+        elif section.kind == "last" and number == of - 1:
+            sections.append(_with_own_head(section) if of > 1 else section)
+    return replace(ledger, sections=tuple(sections), order=layers, mtp=())
+
+
+def _with_own_head(section: Section) -> Section:
+    """A tied head is a copy where the embedding is on another stage."""
+    return replace(
+        section,
+        operations=tuple(
+            replace(operation, weight=replace(operation.weight, learned=True))
+            if isinstance(operation, Matmul)
+            else operation
+            for operation in section.operations
+        ),
+    )
+
+
+def _ranked(section: Section, parallel: Parallel) -> Section:
+    return replace(section, operations=tuple(_rank(operation, parallel) for operation in section.operations))
+
+
+def _rank(operation: Operation, parallel: Parallel) -> Operation:
+    """The share of one operation that the fullest rank holds."""
+    if isinstance(operation, Cache):
+        return replace(operation, elements=_share(operation.elements, operation.units, parallel.tp))
+    if isinstance(operation, (Matmul, GroupedMatmul)):
+        bias = _rank_weight(operation.bias, parallel) if operation.bias else None
+        return replace(operation, weight=_rank_weight(operation.weight, parallel), bias=bias)
+    weights = tuple(_rank_weight(weight, parallel) for weight in operation.weights)
+    if isinstance(operation, AttentionProduct):
+        return replace(operation, heads=_share(operation.heads, operation.heads, parallel.tp), weights=weights)
+    return replace(operation, weights=weights)
+
+
+def _rank_weight(weight: Weight, parallel: Parallel) -> Weight:
+    if weight.experts and parallel.ep > 1:
+        return replace(weight, numel=_share(weight.numel, weight.experts, parallel.ep))
+    return replace(weight, numel=_share(weight.numel, weight.units, parallel.tp))
+
+
+def _share(elements: int, units: int | None, ranks: int) -> int:
+    """Elements on the rank that gets most of `units` equal pieces; all of them where units is None."""
+    return elements if units is None else elements // units * -(-units // ranks)

@@ -1,0 +1,65 @@
+"""One weight tensor: its shape as the paper writes it, its class for quantisation, its cut for sharding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from llmcalc.formula import evaluate
+
+Component = Literal[
+    "embedding", "attention", "mlp", "experts", "shared_expert", "router", "ssm", "norm", "lm_head", "vision", "other"
+]
+COMPONENTS: tuple[Component, ...] = (
+    "embedding", "attention", "mlp", "experts", "shared_expert", "router", "ssm", "norm", "lm_head", "vision", "other"
+)  # fmt: skip
+
+Role = Literal["embedding", "linear", "expert", "head", "norm", "router", "bias", "other"]
+"""The class of a weight under a quantisation policy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weight:
+    """A learned tensor, or a stored buffer where `learned` is false."""
+
+    name: str
+    text: str
+    """The shape in symbols, as `h·d_k, d`."""
+    dims: dict[str, int]
+    shape: tuple[int, ...]
+    numel: int
+    component: Component
+    role: Role
+    units: int | None = None
+    """Indivisible pieces along the axis that tensor parallelism cuts; None: every rank holds all."""
+    experts: int = 0
+    """Pieces that expert parallelism deals out; 0: none."""
+    learned: bool = True
+
+
+def weight(
+    name: str,
+    text: str,
+    dims: dict[str, int],
+    component: Component,
+    role: Role = "linear",
+    *,
+    units: int | None = None,
+    experts: int = 0,
+    learned: bool = True,
+) -> Weight:
+    """A weight whose shape is what `text` means for `dims`: `"h·d_k, d"` is (h·d_k, d)."""
+    shape = tuple(int(evaluate(axis, dims)) for axis in _axes(text))
+    numel = 1
+    for axis in shape:
+        numel *= axis
+    return Weight(
+        name=name, text=text, dims=dims, shape=shape, numel=numel, component=component, role=role,
+        units=units, experts=experts, learned=learned,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=None)
+def _axes(text: str) -> tuple[str, ...]:
+    return tuple(axis.strip() for axis in text.split(","))

@@ -1,0 +1,1 @@
+"""From files to spec: find, read, validate, import."""

@@ -1,0 +1,70 @@
+"""Bytes of a file or of stdin, bounded, with one clear error where there are none."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from llmcalc.errors import InvalidFileError, UnknownNameError
+
+LARGEST = 2**20
+"""Bytes of a card or spec; the largest real one has a few thousand."""
+LARGEST_CONFIG = 2**24
+STDIN = "<stdin>"
+
+
+def content(path: str, largest: int = LARGEST) -> bytes:
+    """The bytes of a file.
+
+    Raises UnknownNameError where there is no file, InvalidFileError where it cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(largest + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        raise UnknownNameError(f"no file at {path}", hint="check the path") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        message = f"{path}: the file cannot be read ({reason})"
+        raise InvalidFileError(message, hint="is it a file, and may you read it?") from None
+    return _bounded(raw, path, largest)
+
+
+def stdin() -> bytes:
+    """All of stdin. Raises InvalidFileError where it is too much."""
+    return _bounded(sys.stdin.buffer.read(LARGEST + 1), STDIN, LARGEST)
+
+
+def _bounded(raw: bytes, origin: str, largest: int) -> bytes:
+    if len(raw) > largest:
+        message = f"{origin}: the file has more than {largest} bytes"
+        raise InvalidFileError(message, hint="a card, spec or config is a small text file")
+    return raw
+
+
+def config(path: str) -> dict[str, Any]:
+    """The object that a `config.json` holds. Raises as `content`, InvalidFileError for another."""
+    import json  # noqa: PLC0415  (not needed for cards)
+
+    raw = content(path, LARGEST_CONFIG)
+    hint = "give the config.json of a model as published on the Hugging Face Hub"
+    try:
+        data = json.loads(raw.decode("utf-8-sig"))
+    except json.JSONDecodeError as error:
+        message = f"{path}:{error.lineno}: {error.msg[:1].lower()}{error.msg[1:]}"
+        raise InvalidFileError(message, hint=hint) from None
+    except (UnicodeDecodeError, RecursionError, ValueError):
+        raise InvalidFileError(f"{path}:1: the file is no JSON text", hint=hint) from None
+    if not isinstance(data, dict):
+        raise InvalidFileError(f"{path}:1: the file holds no JSON object", hint=hint)
+    return data
+
+
+def is_path(name: str) -> bool:
+    """Whether a name can only mean a file: by its start or by its suffix."""
+    starts = ("/", "./", "../", "~", ".\\", "..\\")
+    suffixes = (".yaml", ".yml", ".json", ".gguf", ".safetensors")
+    lowered = name.lower()
+    windows = os.sep == "\\" and ("\\" in name or name[1:2] == ":")
+    return name in {".", ".."} or name.startswith(starts) or lowered.endswith(suffixes) or windows

@@ -1,0 +1,117 @@
+"""From what a user types to a card or a spec: a name, an alias, a path, or `-` for stdin."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from llmcalc.catalog import files
+from llmcalc.catalog.shelf import CARDS, GPUS, OnProblem, Shelf, T, canonical, ignore
+from llmcalc.catalog.suggest import nearest
+from llmcalc.catalog.wording import word
+from llmcalc.errors import InvalidFileError, LlmcalcError, UnknownNameError
+from llmcalc.spec.card import ModelCard
+from llmcalc.spec.gpu import GpuSpec
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+def card(name: str) -> ModelCard:
+    """The model of that name, alias, card path, config.json path or folder, or from stdin (`-`).
+
+    Raises UnknownNameError where there is none, InvalidFileError where the file says nothing valid.
+    """
+    if name == "-":
+        return _stdin(CARDS)
+    if files.is_path(name):
+        return _card_file(os.path.expanduser(name))
+    found = CARDS.find(name)
+    if found is not None:
+        return found
+    if os.path.exists(name):
+        return _card_file(name)
+    raise _unknown(CARDS, name)
+
+
+def gpu(name: str) -> GpuSpec:
+    """The GPU of that name, alias or spec path, or from stdin (`-`). Raises as `card`."""
+    if name == "-":
+        return _stdin(GPUS)
+    if files.is_path(name):
+        return _yaml_file(GPUS, os.path.expanduser(name))
+    found = GPUS.find(name)
+    if found is not None:
+        return found
+    if os.path.isfile(name):
+        return _yaml_file(GPUS, name)
+    raise _unknown(GPUS, name)
+
+
+def cards(on_problem: OnProblem = ignore) -> tuple[ModelCard, ...]:
+    """Every model of the catalog, by name; `on_problem` hears of files that cannot be used."""
+    return CARDS.all(on_problem)
+
+
+def gpus(on_problem: OnProblem = ignore) -> tuple[GpuSpec, ...]:
+    """Every GPU of the catalog, by name; `on_problem` hears of files that cannot be used."""
+    return GPUS.all(on_problem)
+
+
+def card_names() -> tuple[str, ...]:
+    """Every name and alias of a model."""
+    return CARDS.names()
+
+
+def gpu_names() -> tuple[str, ...]:
+    """Every name and alias of a GPU."""
+    return GPUS.names()
+
+
+def _stdin(shelf: Shelf[T]) -> T:
+    return shelf.cache.value(files.stdin(), files.STDIN)
+
+
+def _yaml_file(shelf: Shelf[T], path: str) -> T:
+    try:
+        return shelf.cache.value(files.content(path), path)
+    finally:
+        shelf.cache.save()
+
+
+def _card_file(path: str) -> ModelCard:
+    suffix = os.path.splitext(path)[1].lower()
+    if os.path.isdir(path):
+        inside = os.path.join(path, "config.json")
+        if not os.path.isfile(inside):
+            message = f"{path}: the folder holds no config.json"
+            raise InvalidFileError(message, hint="give a card, a config.json or its folder")
+        return _config(inside)
+    if not os.path.exists(path):
+        raise UnknownNameError(f"no file at {path}", hint="check the path, or give a name")
+    if suffix in {".gguf", ".safetensors"}:
+        message = f"{path}: {suffix} files are not read yet"
+        raise InvalidFileError(message, hint="give the model's config.json or its name")
+    return _config(path) if suffix == ".json" else _yaml_file(CARDS, path)
+
+
+def _config(path: str) -> ModelCard:
+    from llmcalc.catalog.huggingface import card_from_config  # noqa: PLC0415  (loads pydantic)
+
+    data = files.config(path)
+    folder, file = os.path.split(os.path.abspath(path))
+    name = os.path.basename(folder) if file == "config.json" else os.path.splitext(file)[0]
+    clean = re.sub(r"[^a-z0-9._-]+", "-", canonical(name)).strip("-._")[:80]
+    return card_from_config(data, clean or "model", path)
+
+
+def _unknown(shelf: Shelf[T], name: str) -> LlmcalcError:
+    """The error for a name that nothing has."""
+    known = {canonical(one): one for one in shelf.names()}
+    best = nearest(canonical(name)[:100], known)
+    if best:
+        hint = f"did you mean {known[best]}?"
+    elif shelf is CARDS and _HUB_ID.fullmatch(name):
+        hint = "a hub id needs --online, which this release does not have; give its config.json"
+    else:
+        hint = f"`llmcalc {shelf.word.lower()}s` lists all names; a path ends in .yaml"
+    return UnknownNameError(f"no {shelf.word} named {word(name)}", hint=hint)

@@ -1,0 +1,104 @@
+"""A card from a Hugging Face config.json: exactly what the class of its model_type builds, or a refusal."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from llmcalc.catalog.huggingface import classic, deepseek, dense, moe
+from llmcalc.catalog.huggingface.config import Config, class_defaults
+from llmcalc.catalog.huggingface.families import FAMILIES, LATER
+from llmcalc.catalog.huggingface.reading import read_config
+from llmcalc.catalog.suggest import nearest
+from llmcalc.catalog.validate import validate_data
+from llmcalc.errors import InvalidFileError
+from llmcalc.spec.card import ModelCard
+
+__all__ = ["MODEL_TYPES", "card_from_config", "read_config"]
+
+MODEL_TYPES = {
+    name.replace("grok_1", "grok-1"): mapping
+    for module in (dense, moe, classic, deepseek)
+    for name, mapping in vars(module).items()
+    if name.replace("grok_1", "grok-1") in FAMILIES
+}
+"""The mapping of every model_type that is understood."""
+
+
+def card_from_config(data: dict[str, Any], name: str, origin: str) -> ModelCard:
+    """The card of the causal language model that `data`, a parsed config.json, describes.
+
+    A key that a config leaves out has the default of its class. Raises InvalidFileError for a model_type
+    that is not understood and for any key that might change the architecture in a way that is not.
+    """
+    mapping = MODEL_TYPES[_model_type(data, origin)]
+    c = Config(data, origin)
+    head = _head(c)
+    architecture = mapping(c) | ({} if head else {"head": False})
+    _refuse_leftovers(c)
+    return validate_data(ModelCard, _heading(c, name) | architecture, origin)
+
+
+def _model_type(data: dict[str, Any], origin: str) -> str:
+    model_type = data.get("model_type")
+    if not isinstance(model_type, str) or not model_type:
+        what = "is missing" if model_type is None else "is no name"
+        hint = 'a config.json says what it is, as "model_type": "llama"'
+        raise InvalidFileError(f"{origin}: model_type {what}", hint=hint)
+    if model_type in MODEL_TYPES:
+        return model_type
+    shown = f"{origin}: model_type {model_type:.60} is not understood"
+    if isinstance(data.get("text_config"), dict) or model_type in LATER:
+        why = LATER.get(model_type, "models with images or sound")
+        raise InvalidFileError(f"{shown} yet: {why}", hint="write a card by hand, or wait a release")
+    best = nearest(model_type[:60], MODEL_TYPES)
+    hint = f"did you mean {best}?" if best else f"understood are {', '.join(sorted(MODEL_TYPES))}"
+    raise InvalidFileError(shown, hint=hint)
+
+
+def _head(c: Config) -> bool:
+    """Whether the class that the file names has a language-model head."""
+    given = c.value("architectures")
+    names = given if isinstance(given, list) else [given]
+    if given is not None and not all(isinstance(one, str) for one in names):
+        raise c.wrong("architectures", "a list of class names")
+    name = next(filter(None, names), "")
+    if not name or name.endswith(("ForCausalLM", "LMHeadModel")):
+        return True
+    if name.endswith("Model"):
+        return False
+    hint = "only language models are: a class that ends in ForCausalLM or Model"
+    raise c.bad(f"the class {name:.60} is not understood", hint)
+
+
+def _refuse_leftovers(c: Config) -> None:
+    keys = c.leftovers()
+    if keys:
+        shown = ", ".join(f"{key:.40}" for key in keys[:8]) + (", …" if len(keys) > 8 else "")
+        verb = "is no key" if len(keys) == 1 else "are no keys"
+        message = f"{shown} {verb} that {c.value('model_type')} is known to have"
+        hint = "it may change the architecture: write a card by hand, or remove it if it does not"
+        raise c.bad(message, hint)
+
+
+def _heading(c: Config, name: str) -> dict[str, Any]:
+    """Who the card is of, and where it comes from."""
+    model_type = c.value("model_type")
+    slug = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).lstrip("._-")[:80]
+    version = class_defaults()["transformers"]
+    told = f"config.json as given, class defaults of transformers {version}"
+    notes = "; ".join(_remarks(c, model_type))
+    heading = {"name": slug or model_type, "family": FAMILIES[model_type], "source": told}
+    return heading | ({"notes": notes} if notes else {})
+
+
+def _remarks(c: Config, model_type: str) -> list[str]:
+    """What a reader of the numbers should know about the config."""
+    remarks = []
+    if c.says("quantization_config"):
+        remarks.append("the published weights are quantised (quantization_config)")
+    if model_type == "llama4_text":
+        remarks.append("chunked attention is counted as a window of attention_chunk_size")
+    if model_type == "glm4_moe" and c.says("num_nextn_predict_layers"):
+        remarks.append("the layers for multi-token prediction are not counted")
+    return remarks

@@ -1,0 +1,1 @@
+"""The command line: signatures, printing and manners. Bodies import what they need."""

@@ -1,0 +1,68 @@
+"""`llmcalc fit`, the main job."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from llmcalc import units
+from llmcalc.cli.command import command
+from llmcalc.cli.options import Batch, Gpu, Gpus, Kv, Models, Ranks, Runtime, Seq, Weights
+from llmcalc.report.model import Report
+
+FILTERS = "Which models"
+Size = Annotated[int | None, typer.Option(metavar="N", parser=units.count, rich_help_panel=FILTERS)]
+
+
+@command(
+    "llmcalc fit --gpu a100-80 --batch 16",
+    "llmcalc fit llama2-13b --gpu a100-80 --batch 16",
+    "llmcalc fit --gpu 4090 --weights int4 --family qwen --all",
+    "llmcalc fit deepseek-v3 --gpu h200 --gpus 8 --weights fp8 --seq 32k --strict",
+)
+def fit(  # noqa: PLR0913  one parameter an option
+    model: Models = None,  # type: ignore[assignment]  typer wants None for an optional list
+    *,
+    gpu: Gpu,
+    gpus: Gpus = 1,
+    batch: Batch = 16,
+    seq: Seq = 4096,
+    weights: Weights = "bf16",
+    kv: Kv = "bf16",
+    runtime: Runtime = "generic",
+    tp: Ranks = None,
+    pp: Ranks = None,
+    ep: Ranks = None,
+    dp: Ranks = None,
+    name: Annotated[
+        str | None, typer.Option(help="Only names that contain this.", rich_help_panel=FILTERS)
+    ] = None,
+    family: Annotated[
+        str | None, typer.Option(help="Only this family.", rich_help_panel=FILTERS)
+    ] = None,
+    min_params: Size = None,
+    max_params: Size = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every model.", rich_help_panel=FILTERS)
+    ] = False,
+    strict: Annotated[bool, typer.Option(help="Exit with 6 where a model does not fit.")] = False,
+) -> Report:
+    """Which models fit on these GPUs, how far, and what would make the others fit."""
+    from llmcalc.api.fit import Question, fit_catalog, fits  # noqa: PLC0415  (commands load when called)
+    from llmcalc.api.selection import Filter  # noqa: PLC0415
+    from llmcalc.api.setup import setup, split  # noqa: PLC0415
+    from llmcalc.catalog import find  # noqa: PLC0415
+
+    asked = (tp, pp, ep, dp) != (None, None, None, None)
+    parallel = split(gpus, tp=tp, pp=pp, ep=ep, dp=dp) if asked else None
+    question = Question(
+        gpu=find.gpu(gpu), gpus=gpus, batch=batch, seq=seq, split=asked,
+        setup=setup(weights=weights, kv=kv, engine=runtime, parallel=parallel),
+    )  # fmt: skip
+    if model:
+        return fits([find.card(one) for one in model], question, strict=strict)
+    wanted = Filter(
+        words=[name] if name else [], family=family, min_params=min_params, max_params=max_params
+    )
+    return fit_catalog(wanted, question, everything=everything, strict=strict)

@@ -1,0 +1,58 @@
+"""Options that several commands share, by the type of their parameter."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from llmcalc import units
+from llmcalc.cli.complete import gpu_names, model_names
+
+Models = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="MODEL...", help="Name, card or config.json.", autocompletion=model_names
+    ),
+]
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", help="Name, alias, card or config.json.", autocompletion=model_names
+    ),
+]
+Gpu = Annotated[
+    str,
+    typer.Option(
+        "--gpu", metavar="GPU", help="Name or spec file, as a100-80.", autocompletion=gpu_names
+    ),
+]
+OptionalGpu = Annotated[
+    str | None,
+    typer.Option(
+        "--gpu", metavar="GPU", help="Name or spec file, as a100-80.", autocompletion=gpu_names
+    ),
+]
+Batch = Annotated[
+    int, typer.Option("--batch", "-b", metavar="N", parser=units.count, help="Sequences at once.")
+]
+Seq = Annotated[
+    int,
+    typer.Option(
+        "--seq", "-s", metavar="TOKENS", parser=units.length, help="Tokens of each, as 4096 or 4k."
+    ),
+]
+Gpus = Annotated[
+    int, typer.Option("--gpus", "-n", metavar="N", parser=units.count, help="Number of GPUs.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Go over the model's context limit.")]
+Weights = Annotated[
+    str, typer.Option("--weights", metavar="FORMAT", help="fp32, bf16, fp16, fp8, int8 or int4.")
+]
+Kv = Annotated[
+    str, typer.Option("--kv", metavar="FORMAT", help="KV cache: fp32, bf16, fp16, fp8, int8, int4.")
+]
+Runtime = Annotated[
+    str, typer.Option("--runtime", metavar="NAME", help="Whose overheads; generic so far.")
+]
+Ranks = Annotated[int | None, typer.Option(metavar="N", parser=units.count)]

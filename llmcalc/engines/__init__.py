@@ -1,0 +1,1 @@
+"""Operations become numbers here: one file, one question."""

@@ -1,0 +1,68 @@
+"""How much does the cache hold? Exact elements of keys, values and latents, by layer and window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llmcalc import formula
+from llmcalc.blueprint.operations import Cache, Ledger, Section
+
+KV_BITS = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "int4": 4}
+"""Bits of one cached element; scales of quantised caches are not counted (engines keep one a layer)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KvProfile:
+    """Cached elements of one token of one sequence, summed over layers that forget at the same window."""
+
+    elements: tuple[tuple[int | None, int], ...]
+    """(window or None, elements a token), the smallest window first, None last."""
+    bits: int
+
+    @property
+    def bytes_per_token(self) -> int:
+        """Bytes that a token adds while it is inside every window."""
+        return sum(elements for _, elements in self.elements) * self.bits // 8
+
+    @property
+    def bytes_per_token_beyond_windows(self) -> int:
+        """Bytes that a token adds once every window is full."""
+        return sum(elements for window, elements in self.elements if window is None) * self.bits // 8
+
+    def sequence(self, tokens: int) -> int:
+        """Bytes of one sequence of `tokens`."""
+        held = sum(elements * min(tokens, window or tokens) for window, elements in self.elements)
+        return -(-held * self.bits // 8)
+
+    @property
+    def windows(self) -> tuple[int, ...]:
+        """Where the growth changes."""
+        return tuple(window for window, _ in self.elements if window)
+
+
+def profile(ledger: Ledger, dtype: str = "bf16") -> KvProfile:
+    """The cache of a model, all layers."""
+    by_window: dict[int | None, int] = {}
+    for section in ledger.sections:
+        for operation in section.operations:
+            if isinstance(operation, Cache):
+                known = by_window.get(operation.window, 0)
+                by_window[operation.window] = known + operation.elements * section.times
+                if formula.is_recording():
+                    _record(operation, section, KV_BITS[dtype])
+    ordered = sorted(by_window.items(), key=lambda item: item[0] or 1 << 62)
+    return KvProfile(elements=tuple(ordered), bits=KV_BITS[dtype])
+
+
+def _record(cache: Cache, section: Section, bits: int) -> None:
+    text = f"layers · ({cache.text}) · bytes".replace("·", " · ").replace("  ", " ")
+    values: dict[str, int | float] = {symbol: value for symbol, value in cache.dims.items() if symbol in cache.text}
+    values |= {"layers": section.times, "bytes": bits // 8 if bits % 8 == 0 else bits / 8}
+    window = f"at most {cache.window:,} tokens a layer" if cache.window else ""
+    formula.record(
+        formula.Step(
+            name=f"{section.name}.{cache.name}_per_token", text=text, values=values,
+            result=cache.elements * section.times * bits // 8, unit="B", note=window,
+            source="one entry a token, layer and cached head",
+        )
+    )  # fmt: skip

@@ -1,0 +1,91 @@
+"""How many bytes do the weights take? Elements by class under a quantisation policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from llmcalc.blueprint.operations import Ledger
+from llmcalc.blueprint.weight import Component, Weight
+from llmcalc.formula import formula, record_sum
+from llmcalc.spec.quantization import Quantization
+
+GROUPS: dict[Component, str] = {
+    "embedding": "embedding",
+    "lm_head": "head",
+    "experts": "experts",
+    "attention": "attention",
+    "mlp": "mlp",
+    "shared_expert": "shared expert",
+    "norm": "norms",
+    "router": "router",
+}
+"""How the components of parameters are named in a list of memory parts; the rest is `other weights`."""
+
+
+@dataclass(slots=True)
+class Elements:
+    """A running count of the elements of one group, by how they are stored."""
+
+    quantised: int = 0
+    kept: int = 0
+    scales: int = 0
+
+
+@formula(
+    "ceil((quantised · bits + kept · kept_bits + scales · scale_bits) / 8)",
+    source="elements one after the other, as the format stores them",
+    unit="B",
+)
+def stored_bytes(  # noqa: PLR0913  the symbols of one formula
+    *, quantised: int, bits: int, kept: int, kept_bits: int, scales: int, scale_bits: int
+) -> int:
+    """Bytes of a group of weights, its scales included."""
+    return -(-(quantised * bits + kept * kept_bits + scales * scale_bits) // 8)
+
+
+def by_group(ledger: Ledger, format: Quantization) -> dict[str, int]:
+    """Bytes of all weights of a (sharded) ledger by the names of GROUPS."""
+    groups: dict[str, Elements] = {}
+    for weight, times in stored(ledger):
+        elements = groups.setdefault(GROUPS.get(weight.component, "other weights"), Elements())
+        if weight.role in format.classes:
+            elements.quantised += weight.numel * times
+            elements.scales += scales(weight, format) * times
+        else:
+            elements.kept += weight.numel * times
+    sizes = {name: _bytes(elements, format) for name, elements in groups.items()}
+    record_sum("weights", {name.replace(" ", "_"): size for name, size in sizes.items()}, "B")
+    return sizes
+
+
+def _bytes(elements: Elements, format: Quantization) -> int:
+    size: int = stored_bytes(
+        quantised=elements.quantised,
+        bits=format.bits,
+        kept=elements.kept,
+        kept_bits=format.kept_bits,
+        scales=elements.scales,
+        scale_bits=format.scale_bits,
+    )
+    return size
+
+
+def scales(weight: Weight, format: Quantization) -> int:
+    """Number of scales of one tensor: one a matrix, one an output row, or one a group along the row."""
+    if format.group is None:
+        return 0
+    if format.group == "tensor":
+        return weight.experts or 1
+    d_in = weight.shape[-1]
+    rows = -(-weight.numel // d_in)
+    return rows if format.group == "channel" else rows * -(-d_in // format.group)
+
+
+def stored(ledger: Ledger) -> Iterator[tuple[Weight, int]]:
+    """Every tensor in memory once, with how often it occurs: learned ones, and buffers but tied heads."""
+    for section in ledger.sections:
+        for operation in section.operations:
+            for weight in getattr(operation, "weights", ()):
+                if weight.learned or weight.component != "lm_head":
+                    yield weight, section.times

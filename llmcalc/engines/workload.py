@@ -1,0 +1,48 @@
+"""What a model is asked to do: so many sequences, so many new tokens, so many seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from llmcalc.formula import formula
+
+Phase = Literal["prefill", "decode", "train"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """`batch` sequences of `query` new tokens each, which see `context` tokens, themselves included."""
+
+    phase: Phase
+    batch: int
+    query: int
+    context: int
+
+    @property
+    def tokens(self) -> int:
+        """New tokens of all sequences."""
+        return self.batch * self.query
+
+
+@formula("min(n, w) · (min(n, w) + 1) / 2 + w · max(0, n − w)", source="token i of n sees the last min(i, w) tokens")
+def seen_by_first(*, n: int, w: int) -> int:
+    """Query-key pairs of the first n tokens of a sequence under causal attention with window w."""
+    inside = min(n, w)
+    return inside * (inside + 1) // 2 + w * max(0, n - w)
+
+
+def causal_pairs(workload: Workload, window: int | None) -> int:
+    """Query-key pairs of one sequence's new tokens, each seeing itself and what came before."""
+    w = window or workload.context
+    before = workload.context - workload.query
+    pairs: int = seen_by_first(n=workload.context, w=w)
+    if before:
+        pairs -= seen_by_first(n=before, w=w)
+    return pairs
+
+
+def full_pairs(workload: Workload, window: int | None) -> int:
+    """Query-key pairs of the whole product, masked or not; a cache holds no more than the window."""
+    kept = min(workload.context, max(window or workload.context, workload.query))
+    return workload.query * kept

@@ -1,0 +1,1 @@
+"""Searches over the engines: what fits, and what would make it fit."""

@@ -1,0 +1,1 @@
+"""Numbers on their way out: terminal, JSON, CSV, Markdown and worked solutions."""

@@ -1,0 +1,111 @@
+"""A model card: the architecture of one model as named blocks and a pattern of layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from llmcalc.spec.limits import (
+    Alias,
+    Bool,
+    Few,
+    Length,
+    Line,
+    Name,
+    Params,
+    Vocabulary,
+    Width,
+    WidthOrZero,
+    Word,
+)
+from llmcalc.spec.parts import Part
+
+Norm = Literal["rms", "layer", "layer_nobias", "none"]
+Placement = Literal["pre", "post", "sandwich", "parallel"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedding:
+    """The token table and what stands beside it."""
+
+    tied: Bool = False
+    """The output head is the token table."""
+    positions: WidthOrZero = 0
+    """Rows of a learned position table, as stored (OPT keeps two more than its context)."""
+    types: WidthOrZero = 0
+    """Rows of a token-type table (BERT)."""
+    norm: Bool = False
+    """A norm right after the embedding (BLOOM, BERT)."""
+    dim: Width | None = None
+    """Width of the table where it is not hidden_size; two matrices lead in and out (OPT-350m)."""
+    scale: Literal["sqrt_hidden"] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One kind of layer: its norms of hidden_size and its parts, in order."""
+
+    parts: tuple[Part, ...]
+    norms: Few = 2
+    placement: Placement = "pre"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """A tensor that occurs in one family only, or only in the published file."""
+
+    name: Word
+    shape: tuple[Vocabulary, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mtp:
+    """Multi-token prediction heads after the last layer; reported apart from the total."""
+
+    block: Word
+    layers: Few = 1
+    own_embedding: Bool = False
+    own_head: Bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """A count that somebody else published, and how it relates to the learned parameters."""
+
+    params: Params
+    relation: Line
+    source: Line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCard:
+    """Everything the engines and the twin know of a model."""
+
+    name: Name
+    family: Name
+    aliases: tuple[Alias, ...] = ()
+    released: Line | None = None
+    """Year and month, as 2024-12."""
+    source: Line
+    """Where the numbers of this card come from."""
+    confidence: Literal["high", "medium", "low"] = "high"
+    """How well the source is confirmed; `low` cards say what to doubt in `notes`."""
+    notes: Line | None = None
+    published: Published | None = None
+    stored: tuple[Tensor, ...] = ()
+    """What the published file holds besides the parameters: buffers, duplicates."""
+    hidden_size: Width
+    vocab_size: Vocabulary
+    """Rows of the token table as stored, padding included."""
+    max_position_embeddings: Length | None = None
+    """The longest context; left out: no limit."""
+    norm: Norm = "rms"
+    embedding: Embedding = Embedding()
+    blocks: dict[Word, Block]
+    layers: tuple[Line, ...]
+    """Patterns over block names, as `3*dense`, `58*moe` or `10*(5*local global)`."""
+    final_norm: Bool = True
+    head: Bool = True
+    head_bias: Bool = False
+    mtp: Mtp | None = None
+    extra: tuple[Tensor, ...] = ()

@@ -1,0 +1,47 @@
+"""What is not needed is not imported; modules are counted, not milliseconds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"pydantic", "yaml", "numpy", "torch", "rich", "transformers", "huggingface_hub"}
+
+
+def _loaded(code: str) -> set[str]:
+    """Names of the modules that a fresh Python holds after the code."""
+    show = "import sys, json; sys.stdout = sys.__stdout__; print(json.dumps(list(sys.modules)))"
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{show}"], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(run.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import llmcalc.cli.main",
+        "from llmcalc.cli.main import main; main(['--version'])",
+        "from llmcalc.cli.main import main; main(['--help'])",
+        "from llmcalc.cli.main import main; main(['schema'])",
+    ],
+)
+def test_a_light_line_loads_nothing_heavy(code: str) -> None:
+    assert not HEAVY & _loaded(code)
+
+
+@pytest.mark.parametrize("line", [["models", "zz-tiny"], ["gpus", "zz"]])
+def test_a_warm_catalog_loads_neither_yaml_nor_pydantic(line: list[str]) -> None:
+    code = f"from llmcalc.cli.main import main; assert main({line!r}) == 0"
+    _loaded(code)
+    assert not HEAVY & _loaded(code)
+
+
+def test_only_the_command_that_is_called_is_imported() -> None:
+    loaded = _loaded("from llmcalc.cli.main import main; main(['schema'])")
+    commands = {name for name in loaded if name.startswith("llmcalc.cli.")}
+    assert "llmcalc.cli.schema" in commands
+    assert not commands & {"llmcalc.cli.models", "llmcalc.cli.gpus", "llmcalc.cli.show"}
