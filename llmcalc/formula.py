@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache, wraps
+from functools import cache, wraps
 from math import ceil
 from types import CodeType
 from typing import Any, ParamSpec
@@ -20,7 +20,7 @@ from typing import Any, ParamSpec
 Number = int | float
 P = ParamSpec("P")
 
-_SYMBOL = re.compile(r"[A-Za-z_]\w*")
+_SYMBOL = r"[A-Za-z_]\w*"
 _FUNCTIONS: dict[str, Any] = {"__builtins__": {}, "min": min, "max": max, "ceil": ceil, "int": int}
 
 
@@ -40,9 +40,7 @@ class Step:
     @property
     def substituted(self) -> str:
         """The text with the values in place of the symbols."""
-        return _SYMBOL.sub(
-            lambda match: _shown(self.values.get(match[0], match[0])), self.text
-        )
+        return re.sub(_SYMBOL, lambda match: _shown(self.values.get(match[0], match[0])), self.text)
 
 
 _recorded: list[Step] | None = None
@@ -65,12 +63,18 @@ def record(step: Step) -> None:
         _recorded.append(step)
 
 
-def record_sum(name: str, terms: Mapping[str, Number], unit: str = "", basis: str = "exact") -> None:
+def record_sum(
+    name: str, terms: Mapping[Any, Number], unit: str = "", basis: str = "exact"
+) -> None:
     """Add the step `name = first + second + …` over the terms that are not zero."""
     if _recorded is not None:
         kept = {symbol: value for symbol, value in terms.items() if value} or dict(terms)
         total = sum(terms.values())
-        record(Step(name=name, text=" + ".join(kept), values=kept, result=total, unit=unit, basis=basis))
+        record(
+            Step(
+                name=name, text=" + ".join(kept), values=kept, result=total, unit=unit, basis=basis
+            )
+        )
 
 
 def is_recording() -> bool:
@@ -95,7 +99,15 @@ def formula(
             if _recorded is not None:
                 given: dict[str, Any] = dict(values)
                 _recorded.append(
-                    Step(name=name, text=text, values=given, result=result, unit=unit, basis=basis, source=source)
+                    Step(
+                        name=name,
+                        text=text,
+                        values=given,
+                        result=result,
+                        unit=unit,
+                        basis=basis,
+                        source=source,
+                    )
                 )
             return result
 
@@ -110,7 +122,7 @@ def evaluate(text: str, values: Mapping[str, Number]) -> Number:
     return result
 
 
-@lru_cache(maxsize=None)
+@cache
 def compiled(text: str) -> CodeType:
     """A text as code; `·` and `×` multiply."""
     return compile(text.replace("·", "*").replace("×", "*").replace("−", "-"), "<formula>", "eval")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 
 from llmcalc.errors import UsageError
 
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
 
-_NUMBER = re.compile(r"^\s*([0-9][0-9_,]*(?:\.[0-9]+)?(?:[eE][+]?[0-9]{1,2})?)\s*([A-Za-z]*)\s*$")
+NUMBER = r"\s*([0-9][0-9_,]*)(?:\.([0-9]+))?(?:[eE][+]?([0-9]{1,2}))?\s*([A-Za-z]*)\s*$"
 _DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12, "p": 10**15}
 _BINARY = {"": 1, "k": 2**10, "m": 2**20}
 _BYTES = {"": 1, "b": 1} | {
@@ -26,7 +25,9 @@ def count(text: str | int) -> int:
 
 def length(text: str | int) -> int:
     """A number of tokens in a sequence: 4096, 4k, 128K, 1M; the suffixes are binary, as context lengths are."""
-    return _parsed(text, _BINARY, "a number of tokens", "write it as 4096, 4k (4,096) or 128k (131,072)")
+    return _parsed(
+        text, _BINARY, "a number of tokens", "write it as 4096, 4k (4,096) or 128k (131,072)"
+    )
 
 
 def size(text: str | int) -> int:
@@ -37,13 +38,19 @@ def size(text: str | int) -> int:
 def _parsed(text: str | int, factors: dict[str, int], what: str, hint: str) -> int:
     if isinstance(text, int):
         return text  # a default, which an option passes through its parser too
-    match = _NUMBER.match(text) if len(text) < 40 else None
-    factor = factors.get(match[2].lower()) if match else None
+    match = re.match(NUMBER, text) if len(text) < 40 else None
+    factor = factors.get(match[4].lower()) if match else None
     if match is None or factor is None:
         raise UsageError(f"{text[:40]!r} is not {what}", hint=hint)
-    value = Fraction(match[1].replace("_", "").replace(",", "")) * factor
-    if value.denominator != 1 and what != "a size":
+    whole, decimals, exponent = (
+        match[1].replace("_", "").replace(",", ""),
+        match[2] or "",
+        match[3] or "0",
+    )
+    value: int
+    value, rest = divmod(int(whole + decimals) * factor * 10 ** int(exponent), 10 ** len(decimals))
+    if rest and what != "a size":
         raise UsageError(f"{text!r} is not a whole number", hint=hint)
     if value > 10**18:
         raise UsageError(f"{text!r} is too large", hint=hint)
-    return int(value)
+    return value

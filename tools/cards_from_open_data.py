@@ -1,8 +1,9 @@
-"""Turn rows of open model data into cards, once; afterwards the YAML is the truth and edited by hand.
+"""Turn rows of open model data into cards, once; afterwards the YAML is the truth.
 
     python tools/cards_from_open_data.py FOLDER model_cards
 
-FOLDER holds `truth.tsv` and `configs/<slug>.json`, as tests/data/models does. A card that exists is kept.
+FOLDER holds `truth.tsv` and `configs/<slug>.json`, as tests/data/models does. A card that exists
+is kept: it may have been edited by hand.
 """
 
 from __future__ import annotations
@@ -13,108 +14,21 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from card_names import (
+    ALSO,
+    CONFIDENCE,
+    FAMILIES,
+    INSTRUCTED,
+    LEFT_OUT,
+    RELEASED,
+    TEXT_ONLY,
+    UNDATED,
+)
+
 from llmcalc.catalog.huggingface import card_from_config, read_config
 from llmcalc.catalog.write import card_yaml
 from llmcalc.errors import InvalidFileError
 from llmcalc.spec.card import ModelCard, Mtp, Published, Tensor
-
-LEFT_OUT = {"glm-4-32b-0414", "command-a-111b"}
-"""Rows of low confidence whose very shape is in doubt."""
-
-FAMILIES = {
-    "chatglm": "glm", "codellama": "llama", "deepseek": "deepseek", "r1-distill": "deepseek",
-    "yi": "yi", "pythia": "pythia", "smollm": "smollm", "tinyllama": "tinyllama",
-    "internlm": "internlm", "kimi": "kimi", "falcon": "falcon", "open-llama": "open-llama",
-    "qwq": "qwen", "aya": "cohere",
-}  # fmt: skip
-"""Families that the model_type does not give, by the start of a name."""
-
-RELEASED = {
-    "gpt2-": "2019-02", "gpt2": "2019-02", "gpt2-large": "2019-08", "gpt2-xl": "2019-11",
-    "gpt3": "2020-05", "gpt-neo-": "2021-03",
-    "gpt-j": "2021-06", "gpt-neox": "2022-02", "gpt-oss": "2025-08", "opt": "2022-05",
-    "bloom": "2022-07", "llama-": "2023-02", "llama2": "2023-07", "codellama": "2023-08",
-    "codellama-70b": "2024-01", "llama3-": "2024-04", "llama3.1": "2024-07", "llama3.2": "2024-09",
-    "llama3.3": "2024-12", "llama4": "2025-04", "mistral-7b-v0.1": "2023-09",
-    "mistral-7b-v0.2": "2023-12", "mistral-7b-v0.3": "2024-05", "mixtral-8x7b": "2023-12",
-    "mixtral-8x22b": "2024-04", "mistral-nemo": "2024-07", "mistral-large-2407": "2024-07",
-    "mistral-small-24b": "2025-01", "ministral3": "2025-12", "qwen1.5": "2024-02",
-    "qwen1.5-32b": "2024-04", "qwen1.5-110b": "2024-04", "qwen1.5-moe": "2024-03",
-    "qwen2-": "2024-06", "qwen2.5": "2024-09", "qwen2.5-coder-32b": "2024-11", "qwq": "2025-03",
-    "qwen3": "2025-04", "qwen3-coder": "2025-07", "gemma-": "2024-02", "gemma2": "2024-06",
-    "gemma2-2b": "2024-07", "gemma3": "2025-03", "gemma3-270m": "2025-08", "phi-1.5": "2023-09",
-    "phi-2": "2023-12", "phi-3-mini": "2024-04", "phi-3-medium": "2024-05", "phi-3.5": "2024-08",
-    "phi-4": "2024-12", "phi-4-mini": "2025-02", "deepseek-coder": "2023-11",
-    "deepseek-llm": "2023-11", "deepseek-moe": "2024-01", "deepseek-v2": "2024-05",
-    "deepseek-v3": "2024-12", "deepseek-r1": "2025-01", "r1-distill": "2025-01",
-    "falcon-7b": "2023-05", "falcon-40b": "2023-05", "falcon-180b": "2023-09",
-    "falcon3": "2024-12", "yi-6b": "2023-11", "yi-34b": "2023-11", "yi-9b": "2024-05",
-    "chatglm3": "2023-10", "glm-4-9b": "2024-06", "glm-4.5": "2025-07", "glm-4.6": "2025-09",
-    "kimi-k2": "2025-07", "minimax-m2": "2025-10", "grok-1": "2024-03", "starcoder-": "2023-05",
-    "starcoder2": "2024-02", "olmo-": "2024-02", "olmo2": "2024-11", "olmo2-32b": "2025-03",
-    "smollm2": "2024-11", "smollm-": "2024-07", "smollm3": "2025-07", "granite-3.0": "2024-10",
-    "granite-3.3": "2025-04", "command-r": "2024-03", "command-r-plus": "2024-04",
-    "aya-23": "2024-05", "ernie": "2025-06", "hunyuan": "2025-06", "mpt": "2023-05",
-    "nemotron-4": "2024-06", "internlm2": "2024-01",
-}  # fmt: skip
-"""When the authors released the weights or, for GPT-3, the paper; by the longest start of a name."""
-
-UNDATED = {"minimax-m2.5"}
-
-ALSO = {
-    "gpt2": ["gpt2-small"], "llama-7b": ["llama1-7b"], "llama-13b": ["llama1-13b"],
-    "llama-30b": ["llama1-30b", "llama-33b", "llama1-33b"], "llama-65b": ["llama1-65b"],
-    "llama2-7b": ["meta-llama/Llama-2-7b", "meta-llama/Llama-2-7b-chat-hf", "NousResearch/Llama-2-7b-hf"],
-    "llama2-13b": ["meta-llama/Llama-2-13b", "meta-llama/Llama-2-13b-chat-hf"],
-    "llama2-70b": ["meta-llama/Llama-2-70b", "meta-llama/Llama-2-70b-chat-hf"],
-    "llama3-8b": ["meta-llama/Meta-Llama-3-8B-Instruct"],
-    "llama3-70b": ["meta-llama/Meta-Llama-3-70B-Instruct"],
-    "llama3.1-8b": ["meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Meta-Llama-3.1-8B",
-                    "meta-llama/Meta-Llama-3.1-8B-Instruct"],
-    "llama3.1-70b": ["meta-llama/Llama-3.1-70B-Instruct", "meta-llama/Meta-Llama-3.1-70B",
-                     "meta-llama/Meta-Llama-3.1-70B-Instruct"],
-    "llama3.1-405b": ["meta-llama/Llama-3.1-405B-Instruct", "meta-llama/Meta-Llama-3.1-405B"],
-    "llama3.2-1b": ["meta-llama/Llama-3.2-1B-Instruct"],
-    "llama3.2-3b": ["meta-llama/Llama-3.2-3B-Instruct"],
-    "mistral-7b-v0.1": ["mistral-7b", "mistralai/Mistral-7B-Instruct-v0.1"],
-    "mistral-7b-v0.3": ["mistralai/Mistral-7B-Instruct-v0.3"],
-    "mistral-nemo-12b": ["mistralai/Mistral-Nemo-Instruct-2407", "mistral-nemo"],
-    "mistral-large-2407": ["mistral-large", "mistralai/Mistral-Large-Instruct-2411"],
-    "mistral-small-24b": ["mistral-small", "mistralai/Mistral-Small-24B-Instruct-2501"],
-    "mixtral-8x7b": ["mixtral", "mistralai/Mixtral-8x7B-Instruct-v0.1"],
-    "deepseek-v3": ["deepseek-ai/DeepSeek-V3-Base", "deepseek-ai/DeepSeek-V3-0324",
-                    "deepseek-ai/DeepSeek-V3.1"],
-    "deepseek-r1": ["deepseek-ai/DeepSeek-R1-Zero", "deepseek-ai/DeepSeek-R1-0528"],
-    "deepseek-v2": ["deepseek-ai/DeepSeek-V2-Chat"],
-    "deepseek-v2-lite": ["deepseek-ai/DeepSeek-V2-Lite-Chat"],
-    "deepseek-llm-7b": ["deepseek-ai/deepseek-llm-7b-chat"],
-    "deepseek-moe-16b": ["deepseek-ai/deepseek-moe-16b-chat"],
-    "falcon-7b": ["tiiuae/falcon-7b-instruct"], "falcon-40b": ["tiiuae/falcon-40b-instruct"],
-    "falcon-180b": ["tiiuae/falcon-180B-chat"],
-    "yi-6b": ["01-ai/Yi-6B-Chat"], "yi-34b": ["01-ai/Yi-34B-Chat", "01-ai/Yi-1.5-34B"],
-    "yi-9b": ["yi-1.5-9b", "01-ai/Yi-1.5-9B-Chat"],
-    "gpt3-175b": ["gpt-3", "gpt3"], "opt-175b": [], "bloom-176b": ["bloom"],
-    "phi-1.5": ["phi-1_5"], "phi-3-medium": ["phi-3-medium-4k"], "phi-3-mini": ["phi-3-mini-4k"],
-    "gpt-j-6b": ["gpt-j", "gptj-6b"], "gpt-neox-20b": ["gpt-neox"], "starcoder-15.5b": ["starcoder"],
-    "qwq-32b": ["qwq"], "grok-1": ["grok1"], "kimi-k2": ["kimi-k2-instruct"],
-    "qwen3-235b-a22b": ["qwen3-235b"], "qwen3-30b-a3b": ["qwen3-30b"],
-    "qwen3-coder-480b-a35b": ["qwen3-coder"], "nemotron-4-340b": ["nemotron-340b"],
-    "gemma3-27b-text": [], "gemma3-4b-text": [],
-    "command-r-35b": ["command-r"], "command-r-plus-104b": ["command-r-plus"],
-    "hunyuan-a13b": ["hunyuan-a13b-instruct"], "glm-4-9b": ["glm4-9b"],
-}  # fmt: skip
-"""Other spellings, and releases that are sure to have the same architecture."""
-
-INSTRUCTED = (
-    ("Qwen/Qwen1.5-", "-Chat"), ("Qwen/Qwen2-", "-Instruct"), ("Qwen/Qwen2.5-", "-Instruct"),
-    ("google/gemma-2-", "-it"), ("google/gemma-7b", "-it"), ("google/gemma-2b", "-it"),
-    ("HuggingFaceTB/SmolLM2-", "-Instruct"), ("EleutherAI/pythia-", "-deduped"),
-    ("allenai/OLMo-2-", "-Instruct"),
-)  # fmt: skip
-"""Start of a repository, and the end that its tuned sibling adds."""
-
-_TEXT_ONLY = ("gemma3-27b-text", "gemma3-4b-text", "llama4-scout-text", "ministral3-3b-text")
-"""The language model inside a repository that holds a vision tower too: its name is not an alias."""
 
 
 def main() -> None:
@@ -139,10 +53,13 @@ def described(card: ModelCard, row: dict[str, str]) -> ModelCard:
     """The card with everything that the row knows beside the architecture."""
     slug = row["slug"]
     published = None
-    if row["published_total"]:
+    told = row["published_relation"]
+    unitemised = "not itemised" in told
+    doubt = f"published are {row['published_total']}: {told}" if unitemised else ""
+    if row["published_total"] and not unitemised:
         published = Published(
             params=int(row["published_total"]),
-            relation=relation(row["published_relation"]),
+            relation=relation(told),
             source=public(row["published_source"]),
         )
     context = int(row["max_context"]) if row["max_context"] else None
@@ -152,8 +69,9 @@ def described(card: ModelCard, row: dict[str, str]) -> ModelCard:
         aliases=aliases(row),
         released=None if slug in UNDATED else by_prefix(RELEASED, slug),
         source=source(row),
-        confidence=row["confidence"],
-        notes="; ".join(filter(None, (row["notes"].strip("; "), card.notes))) or None,
+        confidence=CONFIDENCE[row["confidence"]],
+        notes="; ".join(filter(None, (public(row["notes"]).strip("; "), doubt, card.notes)))
+        or None,
         published=published,
         stored=stored(card, row),
         mtp=mtp(card, slug),
@@ -174,7 +92,8 @@ def relation(text: str) -> str:
 
 def public(text: str) -> str:
     """A source in words that mean something to a reader."""
-    return re.sub(r"code-index (?:file )?ids? ", "public code search, file ", text)
+    text = re.sub(r"code-index (?:file )?ids? ", "public code search, file ", text)
+    return text.replace("ANALYTIC (scripts/analytic.py)", "counted analytically")
 
 
 def source(row: dict[str, str]) -> str:
@@ -188,10 +107,10 @@ def source(row: dict[str, str]) -> str:
 
 
 def aliases(row: dict[str, str]) -> tuple[str, ...]:
-    """The repository, its last part, a spelling with a hyphen and the siblings that are alike."""
+    """The repository, its last part, a spelling with a hyphen and siblings that are alike."""
     slug, repo = row["slug"], row["hf_repo"]
     names = [re.sub(r"^([a-z]+)(\d)", r"\1-\2", slug), *ALSO.get(slug, [])]
-    if "/" in repo and slug not in _TEXT_ONLY:
+    if "/" in repo and slug not in TEXT_ONLY:
         names += [repo, repo.split("/")[1].lower()]
         names += [repo + end for start, end in INSTRUCTED if repo.startswith(start)]
     unique = {name.lower(): name for name in names if name.lower() != slug}
@@ -202,25 +121,19 @@ def stored(card: ModelCard, row: dict[str, str]) -> tuple[Tensor, ...]:
     """What the published file holds besides parameters, correction biases and MTP heads."""
     slug, told = row["slug"], row["published_relation"]
     layers = sum(int(one.split("*")[0]) for one in card.layers if "*" in one) or 1
-    width, rows = card.hidden_size, card.vocab_size
+    if slug == "ernie-4.5-300b-a47b":
+        return _ernie(card.hidden_size)
+    found = []
     if "lm_head copy" in told:
-        return (Tensor(name="lm_head.weight", shape=(rows, width)),)
-    if slug.startswith("gpt2"):
-        return _masks(layers, 1024, told)
-    if slug.startswith("gpt-neo-"):
-        return _masks(layers, 2048, told)  # one global and one local layer a group, one mask a pair
-    if slug.startswith("pythia") and "mask" in told:
-        dims = int(told.split("mask + ")[1].split()[0])
-        return (*_masks(layers, 2048, told), Tensor(name="rotary_emb.inv_freq", shape=(layers, dims)))
-    if "rotary inv_freq" in told:
-        return (Tensor(name="rotary_emb.inv_freq", shape=(layers, 64)),)
-    if slug == "kimi-k2":
-        return (Tensor(name="unexplained", shape=(61, 56)),)
-    return _ernie(width) if slug == "ernie-4.5-300b-a47b" else ()
-
-
-def _masks(layers: int, context: int, told: str) -> tuple[Tensor, ...]:
-    return (Tensor(name="attn.bias", shape=(layers, context, context)),) if "mask" in told else ()
+        found.append(Tensor(name="lm_head.weight", shape=(card.vocab_size, card.hidden_size)))
+    if "mask" in told:  # GPT-Neo: one mask for a global and a local layer, so one a group
+        context = 1024 if slug.startswith("gpt2") else 2048
+        found.append(Tensor(name="attn.bias", shape=(layers, context, context)))
+    if dims := re.search(r"(?:mask \+ |layers x |40 x )(\d+)(?: rotary)? inv_freq", told):
+        found.append(Tensor(name="rotary_emb.inv_freq", shape=(layers, int(dims[1]))))
+    if "3416 unexplained" in told:
+        found.append(Tensor(name="unexplained", shape=(61, 56)))
+    return tuple(found)
 
 
 def _ernie(d: int) -> tuple[Tensor, ...]:
@@ -232,7 +145,7 @@ def _ernie(d: int) -> tuple[Tensor, ...]:
 
 
 def mtp(card: ModelCard, slug: str) -> Mtp | None:
-    """Heads for further tokens: as the config says, and for GLM as the published files hold them."""
+    """Heads for further tokens: as the config says, for GLM as the published files hold them."""
     if slug in ("glm-4.5", "glm-4.6"):
         own = slug == "glm-4.5"
         return Mtp(block="moe", own_embedding=own, own_head=own)

@@ -1,4 +1,4 @@
-"""Write the class defaults of Hugging Face configs that the importer needs, from transformers itself.
+"""Write the class defaults that the importer of Hugging Face configs needs.
 
 Run once for a version of transformers, in an environment that has it (torch is not needed):
 
@@ -13,17 +13,22 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
-MODEL_TYPES = (
-    "arcee bloom cohere cohere2 deepseek_v2 deepseek_v3 ernie4_5 ernie4_5_moe falcon gemma gemma2 "
-    "gemma3_text glm glm4 glm4_moe gpt2 gpt_bigcode gpt_neo gpt_neox gpt_oss gptj granite "
-    "granitemoe granitemoeshared hunyuan_v1_dense hunyuan_v1_moe llama llama4_text minimax_m2 "
-    "ministral ministral3 mistral mixtral mpt nemotron olmo olmo2 olmo3 olmoe opt phi phi3 phimoe "
-    "qwen2 qwen2_moe qwen3 qwen3_moe seed_oss smollm3 starcoder2"
-).split()
+MODEL_TYPES = """
+    arcee bloom cohere cohere2 deepseek_v2 deepseek_v3
+    ernie4_5 ernie4_5_moe falcon gemma gemma2 gemma3_text
+    glm glm4 glm4_moe gpt2 gpt_bigcode gpt_neo
+    gpt_neox gpt_oss gptj granite granitemoe granitemoeshared
+    hunyuan_v1_dense hunyuan_v1_moe llama llama4_text mimo_v2_flash minimax_m2
+    ministral ministral3 mistral mixtral mpt nemotron
+    olmo olmo2 olmo3 olmoe opt phi
+    phi3 phimoe qwen2 qwen2_moe qwen3 qwen3_moe
+    seed_oss smollm3 starcoder2
+""".split()  # noqa: SIM905 (a table)
 
 
 def main() -> None:
-    import transformers  # noqa: PLC0415 (a tool's dependency, not the project's)
+    """Write the file that the command line names."""
+    import transformers  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 (a tool's dependency, not the project's)
 
     types = {name: _of_class(name) for name in sorted(MODEL_TYPES)}
     lines = [f'  "{name}": {json.dumps(facts, sort_keys=True)}' for name, facts in types.items()]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from llmcalc.api.fit_tables import tables
+from llmcalc.api import fit_tables as tables
 from llmcalc.api.request import at_least_one
 from llmcalc.api.selection import Filter, selected
 from llmcalc.api.setup import Setup
@@ -14,10 +14,11 @@ from llmcalc.catalog.data import quantizations
 from llmcalc.engines import params
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.memory import Basis, Part
+from llmcalc.engines.params import ParamCount
 from llmcalc.errors import ImpossibleError, LlmcalcError
 from llmcalc.planner.advice import Advice, advise
-from llmcalc.planner.fit import COMFORT, Ask, Fit, Limit, Verdict, fit
-from llmcalc.report.model import Report, Table
+from llmcalc.planner.fit import COMFORT, Ask, Fit, Limit, Planner, Verdict
+from llmcalc.report.model import Deferred, Report, Table
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
 
@@ -70,13 +71,29 @@ class Question:
     """Whether the user said how to split; else the planner does."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """One model and where it stands; advice is worked out when somebody wants it."""
+
+    card: ModelCard
+    count: ParamCount
+    planner: Planner
+    found: Fit
+
+    def advice(self, ask: Ask) -> tuple[Advice, ...]:
+        """What would make it fit."""
+        return advise(self.planner, ask, self.found, quantizations())
+
+
 def fits(cards: Sequence[ModelCard], question: Question, *, strict: bool = False) -> Report:
     """Place the named models, with parts and advice, largest that fits first.
 
     Raises ImpossibleError for impossible sizes, or a split that a model does not allow.
     """
-    results = _answers(cards, question)
-    return _report(results, tables(results, named=True, everything=True), question, strict=strict)
+    at_least_one(batch=question.batch, seq=question.seq, gpus=question.gpus)
+    ask = _ask(question)
+    placed = sorted((_placed(card, ask) for card in cards), key=_rank)
+    return _report(placed, question, ask, tables.named(placed, ask), strict=strict)
 
 
 def fit_catalog(
@@ -87,38 +104,32 @@ def fit_catalog(
     Models that the asked split does not divide are left out with a warning. Raises ImpossibleError
     for impossible sizes.
     """
-    problems: list[LlmcalcError] = []
-    results = _answers(selected(wanted, problems.append), question, problems.append)
-    shown = tables(results, named=False, everything=everything)
-    warnings = tuple(problem.message for problem in problems)
-    return replace(_report(results, shown, question, strict=strict), warnings=warnings)
-
-
-def _answers(
-    cards: Sequence[ModelCard], question: Question, on_problem: Callable[[LlmcalcError], None] | None = None
-) -> list[FitResult]:
     at_least_one(batch=question.batch, seq=question.seq, gpus=question.gpus)
     ask = _ask(question)
-    results = []
-    for card in cards:
+    problems: list[LlmcalcError] = []
+    placed: list[Placed] = []
+    for card in selected(wanted, problems.append):
         try:
-            results.append(_placed(card, question, ask))
+            placed.append(_placed(card, ask))
         except ImpossibleError as error:
-            if on_problem is None:
-                raise
-            on_problem(ImpossibleError(f"{card.name} left out: {error.message}", hint=error.hint))
-    return sorted(results, key=_rank)
+            problems.append(ImpossibleError(f"{card.name} left out: {error.message}"))
+    placed.sort(key=_rank)
+    report = _report(
+        placed, question, ask, tables.overview(placed, everything=everything), strict=strict
+    )
+    return replace(report, warnings=tuple(problem.message for problem in problems))
 
 
 def _report(
-    results: list[FitResult], shown: tuple[Table, ...], question: Question, *, strict: bool
+    placed: list[Placed], question: Question, ask: Ask, shown: tuple[Table, ...], *, strict: bool
 ) -> Report:
+    assumptions = _assumptions(question)
     return Report(
         command="fit",
-        results=tuple(results),
+        results=Deferred(lambda: [_result(one, question, ask, assumptions) for one in placed]),
         tables=shown,
-        assumptions=tuple(f"{name} {value}" for name, value in _assumptions(question).items()),
-        exit_code=6 if strict and any(result.verdict == "no" for result in results) else 0,
+        assumptions=tuple(f"{name} {value}" for name, value in assumptions.items()),
+        exit_code=6 if strict and any(one.found.verdict == "no" for one in placed) else 0,
     )
 
 
@@ -136,40 +147,38 @@ def _ask(question: Question) -> Ask:
     )
 
 
-def _placed(card: ModelCard, question: Question, ask: Ask) -> FitResult:
+def _placed(card: ModelCard, ask: Ask) -> Placed:
     ledger = lower(card)
-    limit = card.max_position_embeddings
-    found = fit(ledger, limit, ask)
-    count = params.count(ledger)
-    return _result(card, count, question, found, advise(ledger, limit, ask, found, quantizations()))
+    planner = Planner(ledger, card.max_position_embeddings)
+    return Placed(card=card, count=params.count(ledger), planner=planner, found=planner.fit(ask))
 
 
 def _result(
-    card: ModelCard, count: params.ParamCount, question: Question, found: Fit, advice: tuple[Advice, ...]
+    one: Placed, question: Question, ask: Ask, assumptions: dict[str, str | int]
 ) -> FitResult:
-    parallel = found.parallel
+    found, parallel = one.found, one.found.parallel
     return FitResult(
-        model=card.name,
-        family=card.family,
-        params=count.total,
-        active=count.active,
+        model=one.card.name,
+        family=one.card.family,
+        params=one.count.total,
+        active=one.count.active,
         verdict=found.verdict,
         needed=found.needed,
-        capacity=found.needed + found.free,
+        capacity=ask.capacity,
         free=found.free,
         max_batch=found.max_batch,
         max_context=found.max_context,
         limit=found.limit,
-        context_limit=card.max_position_embeddings,
+        context_limit=one.card.max_position_embeddings,
         seq=found.seq,
         batch=question.batch,
         gpu=question.gpu.name,
         gpus=question.gpus,
         parallel={"tp": parallel.tp, "pp": parallel.pp, "ep": parallel.ep, "dp": parallel.dp},
         parts=found.stage.parts(found.batch, found.seq),
-        advice=advice,
+        advice=one.advice(ask),
         basis="modelled",
-        assumptions=_assumptions(question),
+        assumptions=assumptions,
     )
 
 
@@ -185,6 +194,6 @@ def _assumptions(question: Question) -> dict[str, str | int]:
     }
 
 
-def _rank(result: FitResult) -> tuple[int, int, str]:
+def _rank(one: Placed) -> tuple[int, int, str]:
     """Fits before tight before no; the largest model first."""
-    return ORDER.index(result.verdict), -result.params, result.model
+    return ORDER.index(one.found.verdict), -one.count.total, one.card.name

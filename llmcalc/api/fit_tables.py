@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from llmcalc.api.setup import shown
 from llmcalc.report.model import Column, Table
 
 if TYPE_CHECKING:
-    from llmcalc.api.fit import FitResult
+    from llmcalc.api.fit import Placed
+    from llmcalc.planner.advice import Advice
+    from llmcalc.planner.fit import Ask
 
 FIRST = {"fits": 10, "tight": 4, "no": 0}
 """Rows of a first screen, which has 24 lines for its header and assumptions too."""
@@ -25,47 +28,51 @@ COLUMNS = (
 )
 
 
-def tables(results: Sequence[FitResult], *, named: bool, everything: bool) -> tuple[Table, ...]:
-    """The overview, and below it parts and advice of named models."""
-    if named:
-        details = (table for result in results for table in _details(result))
-        return (_overview(results, tuple(range(len(results))), ""), *details)
-    brief = tuple(range(len(results))) if everything else _first_screen(results)
-    return (_overview(results, brief, _rest(results, brief)),)
+def overview(placed: Sequence[Placed], *, everything: bool) -> tuple[Table, ...]:
+    """The whole selection; a first screen shows the best, and counts the rest."""
+    brief = tuple(range(len(placed))) if everything else _first_screen(placed)
+    return (_models(placed, brief, _rest(placed, brief)),)
 
 
-def _overview(results: Sequence[FitResult], brief: tuple[int, ...], note: str) -> Table:
+def named(placed: Sequence[Placed], ask: Ask) -> tuple[Table, ...]:
+    """Each model in a row, and below it its parts and advice."""
+    details = (table for one in placed for table in _details(one, ask))
+    return (_models(placed, tuple(range(len(placed))), ""), *details)
+
+
+def _models(placed: Sequence[Placed], brief: tuple[int, ...], note: str) -> Table:
     return Table(
-        title="memory needed on each GPU" if results else "no model matches",
+        title="memory needed on each GPU" if placed else "no model matches",
         columns=COLUMNS,
-        rows=tuple(map(_row, results)),
+        rows=tuple(map(_row, placed)),
         brief=brief,
         note=note,
     )
 
 
-def _row(result: FitResult) -> tuple[str, int, str, int, int, int, str]:
+def _row(one: Placed) -> tuple[str, int, str, int, int, int, str]:
+    found = one.found
     return (
-        result.model, result.params, result.verdict, result.needed, result.max_batch, result.max_context,
-        result.limit.replace("_", " "),
+        one.card.name, one.count.total, found.verdict, found.needed, found.max_batch, found.max_context,
+        found.limit.replace("_", " "),
     )  # fmt: skip
 
 
-def _first_screen(results: Sequence[FitResult]) -> tuple[int, ...]:
+def _first_screen(placed: Sequence[Placed]) -> tuple[int, ...]:
     """Where the first few of each verdict stand."""
     seen: Counter[str] = Counter()
     shown = []
-    for position, result in enumerate(results):
-        seen[result.verdict] += 1
-        if seen[result.verdict] <= FIRST[result.verdict]:
+    for position, one in enumerate(placed):
+        seen[one.found.verdict] += 1
+        if seen[one.found.verdict] <= FIRST[one.found.verdict]:
             shown.append(position)
     return tuple(shown)
 
 
-def _rest(results: Sequence[FitResult], brief: tuple[int, ...]) -> str:
+def _rest(placed: Sequence[Placed], brief: tuple[int, ...]) -> str:
     """The models that a first screen leaves out, as a count."""
-    hidden = [result for position, result in enumerate(results) if position not in set(brief)]
-    counts = Counter("context" if result.limit == "context" else result.verdict for result in hidden)
+    hidden = [one.found for position, one in enumerate(placed) if position not in set(brief)]
+    counts = Counter("context" if found.limit == "context" else found.verdict for found in hidden)
     words = {
         "fits": "{} more fit",
         "tight": "{} more are tight",
@@ -76,29 +83,37 @@ def _rest(results: Sequence[FitResult], brief: tuple[int, ...]) -> str:
     return f"{', '.join(told)}; --all lists them" if told else ""
 
 
-def _details(result: FitResult) -> tuple[Table, ...]:
-    rows = [(part.name, part.bytes, part.basis) for part in result.parts if part.bytes]
-    sums = (("needed", result.needed, result.basis), ("capacity", result.capacity, ""), ("free", result.free, ""))
-    parts = Table(
-        title=f"{result.model}, {result.batch} × {result.seq:,} tokens, each GPU",
+def _details(one: Placed, ask: Ask) -> tuple[Table, ...]:
+    found = one.found
+    parts = found.stage.parts(found.batch, found.seq)
+    rows = [(part.name, part.bytes, part.basis) for part in parts if part.bytes]
+    sums = (
+        ("needed", found.needed, "modelled"),
+        ("capacity", ask.capacity, ""),
+        ("free", found.free, ""),
+    )
+    where = f" ({shown(found.parallel)})" if found.parallel.gpus > 1 else ""
+    table = Table(
+        title=f"{one.card.name}, {ask.batch} × {found.seq:,} tokens, each GPU{where}",
         columns=(
             Column(key="part", title="part"),
             Column(key="bytes", title="size", unit="bytes"),
             Column(key="basis", title="basis"),
         ),
         rows=(*rows, *sums),
-        note=_context_note(result),
+        note=_context_note(one),
     )
-    return (parts, _advice(result)) if result.advice else (parts,)
+    advice = one.advice(ask)
+    return (table, _advice(advice)) if advice else (table,)
 
 
-def _context_note(result: FitResult) -> str:
-    if result.limit != "context":
+def _context_note(one: Placed) -> str:
+    if one.found.limit != "context":
         return ""
-    return f"{result.model} was made for {result.seq:,} tokens; the sizes hold for those"
+    return f"{one.card.name} was made for {one.found.seq:,} tokens; the sizes hold for those"
 
 
-def _advice(result: FitResult) -> Table:
+def _advice(advice: Sequence[Advice]) -> Table:
     return Table(
         title="what would make it fit",
         columns=(
@@ -107,5 +122,5 @@ def _advice(result: FitResult) -> Table:
             Column(key="verdict", title="verdict"),
             Column(key="options", title="type"),
         ),
-        rows=tuple((advice.change, advice.needed, advice.verdict, advice.options) for advice in result.advice),
+        rows=tuple((one.change, one.needed, one.verdict, one.options or None) for one in advice),
     )

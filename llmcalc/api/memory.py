@@ -89,7 +89,11 @@ def memory(  # noqa: PLR0913  one option each
     at_least_one(batch=batch, seq=seq, max_model_len=max_model_len)
     within_limit(card, seq, option="--seq", force=force)
     stages = engine.stages(
-        lower(card), format=chosen.weights, kv_dtype=chosen.kv, runtime=chosen.runtime, parallel=chosen.parallel
+        lower(card),
+        format=chosen.weights,
+        kv_dtype=chosen.kv,
+        runtime=chosen.runtime,
+        parallel=chosen.parallel,
     )
     shape = Shape(
         batch=-(-batch // chosen.parallel.dp),
@@ -99,7 +103,9 @@ def memory(  # noqa: PLR0913  one option each
     )
     stage = engine.fullest(stages, shape.batch, seq)
     place = room or Room()
-    result = _result(card, chosen, stage, shape, _limits(stages, shape, chosen.parallel.dp, place), place)
+    result = _result(
+        card, chosen, stage, shape, _limits(stages, shape, chosen.parallel.dp, place), place
+    )
     _explain(result)
     return Report(
         command="memory",
@@ -193,7 +199,10 @@ def _room(result: MemoryResult) -> tuple[Table, ...]:
         rows=tuple((name, size) for name, size in sizes if size is not None),
     )
     far = Table(
-        columns=(Column(key="limit", title="limit"), Column(key="value", title="value", unit="rate")),
+        columns=(
+            Column(key="limit", title="limit"),
+            Column(key="value", title="value", unit="rate"),
+        ),
         rows=tuple((name, value) for name, value in counts if value is not None),
     )
     return (room, far) if room.rows else (far,)

@@ -91,7 +91,11 @@ def _matches(card: ModelCard, query: Sequence[str], family: str | None) -> bool:
 
 def _row(card: ModelCard) -> ModelRow:
     counted = count(lower(card))
-    formula.record_sum(f"{card.name}.params", dict(counted.components), "parameters")
+    formula.record_sum(
+        f"{card.name}.params",
+        {str(name): size for name, size in counted.components.items()},
+        "parameters",
+    )
     return ModelRow(
         model=card.name,
         family=card.family,

@@ -12,6 +12,11 @@ from llmcalc.errors import UsageError
 from llmcalc.report.model import Column, Report, Table
 
 RESULTS = {
+    "params": "llmcalc.api.params:ParamsResult",
+    "flops": "llmcalc.api.flops:FlopsResult",
+    "memory": "llmcalc.api.memory:MemoryResult",
+    "fit": "llmcalc.api.fit:FitResult",
+    "train": "llmcalc.api.train:TrainResult",
     "models": "llmcalc.api.models:ModelRow",
     "gpus": "llmcalc.api.gpus:GpuRow",
     "show": "llmcalc.api.show:Shown",

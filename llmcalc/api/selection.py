@@ -38,4 +38,8 @@ def _sized(card: ModelCard, wanted: Filter) -> bool:
     if wanted.min_params is None and wanted.max_params is None:
         return True
     total = count(lower(card)).total
-    return (wanted.min_params or 0) <= total <= (wanted.max_params if wanted.max_params is not None else total)
+    return (
+        (wanted.min_params or 0)
+        <= total
+        <= (wanted.max_params if wanted.max_params is not None else total)
+    )

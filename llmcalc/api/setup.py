@@ -61,7 +61,12 @@ def shown(parallel: Parallel) -> str:
 
 
 def split(
-    gpus: int | None, *, tp: int | None = None, pp: int | None = None, ep: int | None = None, dp: int | None = None
+    gpus: int | None,
+    *,
+    tp: int | None = None,
+    pp: int | None = None,
+    ep: int | None = None,
+    dp: int | None = None,
 ) -> Parallel:
     """The split that the options say; what --gpus leaves over are replicas, or tensor ranks if nothing is said.
 

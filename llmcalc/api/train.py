@@ -53,13 +53,21 @@ class TrainResult:
 
 
 def train(
-    card: ModelCard, recipe: Recipe, *, gpu: GpuSpec | None = None, gpus: int = 1, shard: Sharding = "ddp"
+    card: ModelCard,
+    recipe: Recipe,
+    *,
+    gpu: GpuSpec | None = None,
+    gpus: int = 1,
+    shard: Sharding = "ddp",
 ) -> Report:
     """Weights, gradients, master weights and Adam's moments of full fine-tuning, per GPU; exact."""
     at_least_one(gpus=gpus)
     total = counting.count(lower(card)).total
     static = static_memory(total, recipe, shard, gpus)
-    parts = {name: getattr(static, name) for name in ("weights", "gradients", "master_weights", "optimizer")}
+    parts = {
+        name: getattr(static, name)
+        for name in ("weights", "gradients", "master_weights", "optimizer")
+    }
     record_sum("static", parts, "B")
     offered = capacity(gpu).bytes if gpu else None
     result = TrainResult(
@@ -71,7 +79,10 @@ def train(
         gpus=gpus,
         gpu=gpu.name if gpu else None,
         per_gpu=StaticPerGpu(**parts, static=static.total),
-        bytes_per_parameter=recipe.weights + recipe.gradients + recipe.master_weights + recipe.optimizer,
+        bytes_per_parameter=recipe.weights
+        + recipe.gradients
+        + recipe.master_weights
+        + recipe.optimizer,
         capacity=offered,
         free_for_activations=offered - static.total if offered else None,
         verdict=judged(static.total, offered) if offered else None,
@@ -90,7 +101,8 @@ def _assumptions(recipe: Recipe, shard: Sharding, gpu: GpuSpec | None) -> dict[s
     named: dict[str, str | int] = {
         "precision": recipe.title,
         "optimizer": "Adam, two moments",
-        "dealt out": ", ".join(SHARDED[shard]).replace("_", " ") or "nothing (data parallel copies)",
+        "dealt out": ", ".join(SHARDED[shard]).replace("_", " ")
+        or "nothing (data parallel copies)",
         "not counted": "activations, logits, buffers, the runtime",
     }
     if gpu:
@@ -108,8 +120,15 @@ def _table(result: TrainResult) -> Table:
         ("static total", parts.static),
     ]
     if result.capacity is not None:
-        rows += [("capacity", result.capacity), ("left for activations", result.free_for_activations or 0)]
-    where = f"{result.gpus} × {result.gpu}" if result.gpu else f"{result.gpus} GPU" + "s" * (result.gpus > 1)
+        rows += [
+            ("capacity", result.capacity),
+            ("left for activations", result.free_for_activations or 0),
+        ]
+    where = (
+        f"{result.gpus} × {result.gpu}"
+        if result.gpu
+        else f"{result.gpus} GPU" + "s" * (result.gpus > 1)
+    )
     return Table(
         title=f"{result.model}, {result.precision}, {result.shard} on {where}, each GPU",
         columns=(Column(key="part", title="part"), Column(key="bytes", title="size", unit="bytes")),

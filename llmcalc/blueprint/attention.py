@@ -1,8 +1,8 @@
-"""Softmax attention, from one head a query to one key head for all.
+r"""Softmax attention, from one head a query to one key head for all.
 
-    MHA  q q q q     GQA  q q q q     MQA  q q q q
-         | | | |           \|   \|          \ \/ /
-         k k k k            k    k             k
+MHA  q q q q     GQA  q q q q     MQA  q q q q
+     | | | |           \|   \|          \ \/ /
+     k k k k            k    k             k
 """
 
 from __future__ import annotations
@@ -68,5 +68,7 @@ def _qk_norms(part: Attention, dims: dict[str, int], context: Context) -> tuple[
     if part.qk_norm == "head":
         return norm("q_norm", "d_k", dims, context.norm), norm("k_norm", "d_k", dims, context.norm)
     if part.qk_norm == "full":
-        return norm("q_norm", "h·d_k", dims, context.norm), norm("k_norm", "h_kv·d_k", dims, context.norm)
+        return norm("q_norm", "h·d_k", dims, context.norm), norm(
+            "k_norm", "h_kv·d_k", dims, context.norm
+        )
     return ()

@@ -25,4 +25,6 @@ def norm(name: str, text: str, dims: dict[str, int], kind: Norm) -> Elementwise:
     scale = weight(f"{name}.weight", text, dims, "norm", "norm")
     if kind != "layer":
         return Elementwise(name=name, weights=(scale,))
-    return Elementwise(name=name, weights=(scale, weight(f"{name}.bias", text, dims, "norm", "norm")))
+    return Elementwise(
+        name=name, weights=(scale, weight(f"{name}.bias", text, dims, "norm", "norm"))
+    )

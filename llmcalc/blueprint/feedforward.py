@@ -34,7 +34,9 @@ def _mlp(
         Matmul(
             name=f"{prefix}{name}",
             weight=weight(f"{prefix}{name}_proj", "d_ff, d", dims, component, units=d_ff),
-            bias=weight(f"{prefix}{name}_proj.bias", "d_ff", dims, component, "bias", units=d_ff) if bias else None,
+            bias=weight(f"{prefix}{name}_proj.bias", "d_ff", dims, component, "bias", units=d_ff)
+            if bias
+            else None,
         )
         for name in names
     )

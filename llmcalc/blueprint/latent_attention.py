@@ -23,14 +23,23 @@ def lower_latent_attention(part: LatentAttention, context: Context) -> tuple[Ope
         *_queries(part, dims, context),
         Matmul(name="kv_a", weight=weight("kv_a_proj", "r_kv + d_r, d", dims, "attention")),
         norm("kv_a_norm", "r_kv", dims, "rms"),
-        Matmul(name="kv_b", weight=weight("kv_b_proj", "h·(d_n + d_v), r_kv", dims, "attention", units=h)),
+        Matmul(
+            name="kv_b",
+            weight=weight("kv_b_proj", "h·(d_n + d_v), r_kv", dims, "attention", units=h),
+        ),
         Cache(name="latent", text="r_kv + d_r", dims=dims, elements=r_kv + d_r, units=None),
         AttentionProduct(name="attention", heads=h, qk_dim=qk_dim, v_dim=v_dim),
-        Matmul(name="o", weight=weight("o_proj", "d, h·d_v", dims, "attention", units=h), to_residual=True),
+        Matmul(
+            name="o",
+            weight=weight("o_proj", "d, h·d_v", dims, "attention", units=h),
+            to_residual=True,
+        ),
     )
 
 
-def _queries(part: LatentAttention, dims: dict[str, int], context: Context) -> tuple[Operation, ...]:
+def _queries(
+    part: LatentAttention, dims: dict[str, int], context: Context
+) -> tuple[Operation, ...]:
     if part.q_lora_rank is None:
         full = weight("q_proj", "h·(d_n + d_r), d", dims, "attention", units=part.num_heads)
         return (Matmul(name="q", weight=full),)

@@ -56,7 +56,9 @@ def _first(card: ModelCard, context: Context) -> Section:
     embedding = card.embedding
     dims = {"V": card.vocab_size, "d": card.hidden_size, "d_emb": embedding.dim or card.hidden_size}
     dims |= {"s_max": embedding.positions, "types": embedding.types}
-    tables = [weight("embed_tokens", "V, d_emb", dims, "embedding", "embedding", units=card.vocab_size)]
+    tables = [
+        weight("embed_tokens", "V, d_emb", dims, "embedding", "embedding", units=card.vocab_size)
+    ]
     if embedding.positions:
         tables.append(weight("embed_positions", "s_max, d", dims, "embedding", "embedding"))
     if embedding.types:
@@ -78,14 +80,22 @@ def _extra(tensor: Tensor) -> Any:
 
 def _block(block: Block, context: Context) -> tuple[Operation, ...]:
     dims = {"d": context.hidden_size}
-    norms = [norm(f"norm_{number}", "d", dims, context.norm) for number in range(1, block.norms + 1)]
-    parts = [operation for part in block.parts for operation in LOWERINGS[type(part)](part, context)]
+    norms = [
+        norm(f"norm_{number}", "d", dims, context.norm) for number in range(1, block.norms + 1)
+    ]
+    parts = [
+        operation for part in block.parts for operation in LOWERINGS[type(part)](part, context)
+    ]
     return (*norms, *parts)
 
 
 def _last(card: ModelCard, context: Context) -> Section:
     """The final norm and the head, which has no weight of its own where it is tied."""
-    dims = {"V": card.vocab_size, "d": card.hidden_size, "d_emb": card.embedding.dim or card.hidden_size}
+    dims = {
+        "V": card.vocab_size,
+        "d": card.hidden_size,
+        "d_emb": card.embedding.dim or card.hidden_size,
+    }
     operations: list[Operation] = []
     if card.final_norm:
         operations.append(norm("final_norm", "d", dims, card.norm))
@@ -99,7 +109,13 @@ def _last(card: ModelCard, context: Context) -> Section:
 
 def _head(card: ModelCard, dims: dict[str, int]) -> Matmul:
     table = weight(
-        "lm_head", "V, d_emb", dims, "lm_head", "head", units=card.vocab_size, learned=not card.embedding.tied
+        "lm_head",
+        "V, d_emb",
+        dims,
+        "lm_head",
+        "head",
+        units=card.vocab_size,
+        learned=not card.embedding.tied,
     )
     bias = weight("lm_head.bias", "V", dims, "lm_head", "bias", units=card.vocab_size)
     return Matmul(name="lm_head", weight=table, bias=bias if card.head_bias else None)
@@ -111,12 +127,18 @@ def _mtp(card: ModelCard, mtp: Mtp, context: Context) -> tuple[Section, ...]:
     operations: list[Operation] = [
         norm("mtp.token_norm", "d", dims, card.norm),
         norm("mtp.hidden_norm", "d", dims, card.norm),
-        Matmul(name="mtp.project", weight=weight("mtp.eh_proj", "d, 2·d", dims, "other"), to_residual=True),
+        Matmul(
+            name="mtp.project",
+            weight=weight("mtp.eh_proj", "d, 2·d", dims, "other"),
+            to_residual=True,
+        ),
         *_block(card.blocks[mtp.block], context),
         norm("mtp.final_norm", "d", dims, card.norm),
     ]
     if mtp.own_embedding:
-        table = weight("mtp.embed_tokens", "V, d", dims, "embedding", "embedding", units=card.vocab_size)
+        table = weight(
+            "mtp.embed_tokens", "V, d", dims, "embedding", "embedding", units=card.vocab_size
+        )
         operations.append(Gather(name="mtp.embed", weights=(table,)))
     if mtp.own_head:
         head = weight("mtp.lm_head", "V, d", dims, "lm_head", "head", units=card.vocab_size)

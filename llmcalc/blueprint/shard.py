@@ -51,7 +51,9 @@ def shard(ledger: Ledger, parallel: Parallel) -> tuple[Ledger, ...]:
     refuse_impossible(ledger, parallel)
     if parallel.alone:
         return (ledger,)
-    ranked = replace(ledger, sections=tuple(_ranked(section, parallel) for section in ledger.sections))
+    ranked = replace(
+        ledger, sections=tuple(_ranked(section, parallel) for section in ledger.sections)
+    )
     names = stages(ledger.order, parallel.pp)
     return tuple(_stage(ranked, layers, number, len(names)) for number, layers in enumerate(names))
 
@@ -81,7 +83,9 @@ def refuse_impossible(ledger: Ledger, parallel: Parallel) -> None:
             below = max((n for n in possible if n < asked), default=1)
             above = min((n for n in possible if n > asked), default=None)
             near = f"{below} or {above}" if above else str(below)
-            raise ImpossibleError(f"{what} {asked} does not divide this model", hint=f"possible near it: {near}")
+            raise ImpossibleError(
+                f"{what} {asked} does not divide this model", hint=f"possible near it: {near}"
+            )
     if (parallel.tp * parallel.dp) % parallel.ep:
         raise ImpossibleError(
             f"--ep {parallel.ep} does not divide the {parallel.tp * parallel.dp} ranks of --tp times --dp",
@@ -101,7 +105,10 @@ def tensor_splits(ledger: Ledger, most: int) -> tuple[int, ...]:
                 heads.add(operation.heads)
             elif isinstance(operation, Cache) and operation.units:
                 kv_heads.add(operation.units)
-            elif isinstance(operation, (Matmul, GroupedMatmul)) and operation.weight.component in _ROWS:
+            elif (
+                isinstance(operation, (Matmul, GroupedMatmul))
+                and operation.weight.component in _ROWS
+            ):
                 rows.add(operation.weight.units or 1)
     return tuple(
         n for n in range(1, most + 1)
@@ -120,7 +127,9 @@ def expert_splits(ledger: Ledger, most: int) -> tuple[int, ...]:
         for operation in section.operations
         if isinstance(operation, GroupedMatmul)
     }
-    return tuple(n for n in range(1, most + 1) if n == 1 or (experts and all(e % n == 0 for e in experts)))
+    return tuple(
+        n for n in range(1, most + 1) if n == 1 or (experts and all(e % n == 0 for e in experts))
+    )
 
 
 def _stage(ledger: Ledger, layers: tuple[str, ...], number: int, of: int) -> Ledger:
@@ -151,7 +160,9 @@ def _with_own_head(section: Section) -> Section:
 
 
 def _ranked(section: Section, parallel: Parallel) -> Section:
-    return replace(section, operations=tuple(_rank(operation, parallel) for operation in section.operations))
+    return replace(
+        section, operations=tuple(_rank(operation, parallel) for operation in section.operations)
+    )
 
 
 def _rank(operation: Operation, parallel: Parallel) -> Operation:
@@ -163,7 +174,9 @@ def _rank(operation: Operation, parallel: Parallel) -> Operation:
         return replace(operation, weight=_rank_weight(operation.weight, parallel), bias=bias)
     weights = tuple(_rank_weight(weight, parallel) for weight in operation.weights)
     if isinstance(operation, AttentionProduct):
-        return replace(operation, heads=_share(operation.heads, operation.heads, parallel.tp), weights=weights)
+        return replace(
+            operation, heads=_share(operation.heads, operation.heads, parallel.tp), weights=weights
+        )
     return replace(operation, weights=weights)
 
 

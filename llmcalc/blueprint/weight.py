@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Literal
 
 from llmcalc.formula import evaluate
 
 Component = Literal[
-    "embedding", "attention", "mlp", "experts", "shared_expert", "router", "ssm", "norm", "lm_head", "vision", "other"
+    "embedding",
+    "attention",
+    "mlp",
+    "experts",
+    "shared_expert",
+    "router",
+    "ssm",
+    "norm",
+    "lm_head",
+    "vision",
+    "other",
 ]
 COMPONENTS: tuple[Component, ...] = (
     "embedding", "attention", "mlp", "experts", "shared_expert", "router", "ssm", "norm", "lm_head", "vision", "other"
@@ -60,6 +70,6 @@ def weight(
     )  # fmt: skip
 
 
-@lru_cache(maxsize=None)
+@cache
 def _axes(text: str) -> tuple[str, ...]:
     return tuple(axis.strip() for axis in text.split(","))

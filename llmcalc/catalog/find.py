@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+from typing import TYPE_CHECKING
 
 from llmcalc.catalog import files
-from llmcalc.catalog.shelf import CARDS, GPUS, OnProblem, Shelf, T, canonical, ignore
+from llmcalc.catalog.card_shelf import CARDS
+from llmcalc.catalog.shelf import OnProblem, Shelf, T, canonical, ignore
 from llmcalc.catalog.suggest import nearest
 from llmcalc.catalog.wording import word
 from llmcalc.errors import InvalidFileError, LlmcalcError, UnknownNameError
 from llmcalc.spec.card import ModelCard
-from llmcalc.spec.gpu import GpuSpec
+
+if TYPE_CHECKING:
+    from llmcalc.spec.gpu import GpuSpec
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
@@ -35,6 +39,8 @@ def card(name: str) -> ModelCard:
 
 def gpu(name: str) -> GpuSpec:
     """The GPU of that name, alias or spec path, or from stdin (`-`). Raises as `card`."""
+    from llmcalc.catalog.gpu_shelf import GPUS  # noqa: PLC0415  (questions about models need none)
+
     if name == "-":
         return _stdin(GPUS)
     if files.is_path(name):
@@ -54,6 +60,8 @@ def cards(on_problem: OnProblem = ignore) -> tuple[ModelCard, ...]:
 
 def gpus(on_problem: OnProblem = ignore) -> tuple[GpuSpec, ...]:
     """Every GPU of the catalog, by name; `on_problem` hears of files that cannot be used."""
+    from llmcalc.catalog.gpu_shelf import GPUS  # noqa: PLC0415  (questions about models need none)
+
     return GPUS.all(on_problem)
 
 
@@ -64,6 +72,8 @@ def card_names() -> tuple[str, ...]:
 
 def gpu_names() -> tuple[str, ...]:
     """Every name and alias of a GPU."""
+    from llmcalc.catalog.gpu_shelf import GPUS  # noqa: PLC0415  (questions about models need none)
+
     return GPUS.names()
 
 

@@ -11,8 +11,6 @@ import llmcalc
 from llmcalc.catalog.cache import Cache, cache
 from llmcalc.catalog.files import content
 from llmcalc.errors import InvalidFileError
-from llmcalc.spec.card import ModelCard
-from llmcalc.spec.gpu import GpuSpec
 from llmcalc.spec.named import Named
 
 T = TypeVar("T", bound=Named)
@@ -135,9 +133,3 @@ def _paths(folder: str, on_problem: OnProblem) -> list[str]:
         message = f"{folder}: the folder cannot be read ({error.strerror})"
         on_problem(InvalidFileError(message, hint="correct LLMCALC_CARDS or LLMCALC_GPUS"))
         return []
-
-
-CARDS: Shelf[ModelCard] = Shelf(
-    kind=ModelCard, word="model", folder="model_cards", variable="LLMCALC_CARDS"
-)
-GPUS: Shelf[GpuSpec] = Shelf(kind=GpuSpec, word="GPU", folder="gpu_specs", variable="LLMCALC_GPUS")

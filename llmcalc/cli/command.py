@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 import typer
 from typer.core import TyperCommand
@@ -58,9 +58,7 @@ def built(name: str, run: Run) -> TyperCommand:
     """The command that typer makes of a decorated function."""
     one = typer.Typer(add_completion=False, rich_markup_mode=None)
     one.command(name, cls=Command, epilog="\n".join(getattr(run, EXAMPLES)))(run)
-    made = typer.main.get_command(one)
-    assert isinstance(made, TyperCommand)  # what cls=Command makes
-    return made
+    return cast("TyperCommand", typer.main.get_command(one))
 
 
 class Command(TyperCommand):
@@ -85,7 +83,7 @@ class Command(TyperCommand):
                 with formatter.section(panel):
                     formatter.write_dl(records)
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  (typer's)
         """The examples, each on its own line."""
         if self.epilog:
             with formatter.section("Examples"):

@@ -8,7 +8,20 @@ import typer
 
 from llmcalc import units
 from llmcalc.cli.command import command
-from llmcalc.cli.options import Batch, Gpu, Gpus, Kv, Models, Ranks, Runtime, Seq, Weights
+from llmcalc.cli.options import (
+    Batch,
+    Dp,
+    Ep,
+    Gpu,
+    Gpus,
+    Kv,
+    OptionalModels,
+    Pp,
+    Runtime,
+    Seq,
+    Tp,
+    Weights,
+)
 from llmcalc.report.model import Report
 
 FILTERS = "Which models"
@@ -22,7 +35,7 @@ Size = Annotated[int | None, typer.Option(metavar="N", parser=units.count, rich_
     "llmcalc fit deepseek-v3 --gpu h200 --gpus 8 --weights fp8 --seq 32k --strict",
 )
 def fit(  # noqa: PLR0913  one parameter an option
-    model: Models = None,  # type: ignore[assignment]  typer wants None for an optional list
+    model: OptionalModels = None,
     *,
     gpu: Gpu,
     gpus: Gpus = 1,
@@ -31,10 +44,10 @@ def fit(  # noqa: PLR0913  one parameter an option
     weights: Weights = "bf16",
     kv: Kv = "bf16",
     runtime: Runtime = "generic",
-    tp: Ranks = None,
-    pp: Ranks = None,
-    ep: Ranks = None,
-    dp: Ranks = None,
+    tp: Tp = None,
+    pp: Pp = None,
+    ep: Ep = None,
+    dp: Dp = None,
     name: Annotated[
         str | None, typer.Option(help="Only names that contain this.", rich_help_panel=FILTERS)
     ] = None,

@@ -24,11 +24,11 @@ NAMES = tuple(name for names in COMMANDS.values() for name in names)
 class Commands(TyperGroup):
     """A group that knows the names of its commands, and loads the one that is called."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  (typer's)
         """All names, in the order of the help."""
         return list(NAMES)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002  (typer's)
         """The command of that name, or None."""
         if cmd_name not in self.commands and cmd_name in NAMES:
             # `import` cannot name a module that Python imports.
@@ -52,7 +52,7 @@ class Commands(TyperGroup):
                     [(name, _summary(self.get_command(ctx, name).help)) for name in names]
                 )
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  (typer's)
         """The main job as an example."""
         with formatter.section("Examples"):
             formatter.write("".join(f"  {line}\n" for line in (self.epilog or "").splitlines()))

@@ -10,14 +10,17 @@ from llmcalc import units
 from llmcalc.cli.command import command
 from llmcalc.cli.options import (
     Batch,
+    Dp,
+    Ep,
     Force,
     Gpus,
     Kv,
     Model,
     OptionalGpu,
-    Ranks,
+    Pp,
     Runtime,
     Seq,
+    Tp,
     Weights,
 )
 from llmcalc.report.model import Report
@@ -40,10 +43,10 @@ def memory(  # noqa: PLR0913  one parameter an option
     runtime: Runtime = "generic",
     gpu: OptionalGpu = None,
     gpus: Gpus = 0,
-    tp: Ranks = None,
-    pp: Ranks = None,
-    ep: Ranks = None,
-    dp: Ranks = None,
+    tp: Tp = None,
+    pp: Pp = None,
+    ep: Ep = None,
+    dp: Dp = None,
     gpu_memory_utilization: Annotated[
         float,
         typer.Option(

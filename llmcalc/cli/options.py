@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +13,12 @@ Models = Annotated[
     list[str],
     typer.Argument(
         metavar="MODEL...", help="Name, card or config.json.", autocompletion=model_names
+    ),
+]
+OptionalModels = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[MODEL]...", help="Names; left out: the catalog.", autocompletion=model_names
     ),
 ]
 Model = Annotated[
@@ -55,4 +61,14 @@ Kv = Annotated[
 Runtime = Annotated[
     str, typer.Option("--runtime", metavar="NAME", help="Whose overheads; generic so far.")
 ]
-Ranks = Annotated[int | None, typer.Option(metavar="N", parser=units.count)]
+SPLIT = "Split over GPUs"
+
+
+def _ranks(help: str) -> Any:
+    return typer.Option(metavar="N", parser=units.count, help=help, rich_help_panel=SPLIT)
+
+
+Tp = Annotated[int | None, _ranks("Tensor parallel ranks.")]
+Pp = Annotated[int | None, _ranks("Pipeline stages.")]
+Ep = Annotated[int | None, _ranks("Expert parallel ranks, within tp × dp.")]
+Dp = Annotated[int | None, _ranks("Replicas that share the batch.")]

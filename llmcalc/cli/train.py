@@ -13,7 +13,7 @@ from llmcalc.report.model import Report
 
 @command(
     "llmcalc train llama2-7b --gpu a100-80",
-    "llmcalc train llama3-70b --gpu h100 --gpus 64 --shard zero3 --precision megatron",
+    "llmcalc train llama3-70b --gpu h100 -n 64 --shard zero3",
 )
 def train(
     model: Model,

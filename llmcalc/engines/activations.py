@@ -20,7 +20,12 @@ def live_bytes(*, tokens: int, d: int, widest: int, bytes: int) -> int:
     return tokens * (2 * d + widest) * bytes
 
 
-@formula("b · V · bytes", source="one row of logits a sequence, its last position", unit="B", basis="modelled")
+@formula(
+    "b · V · bytes",
+    source="one row of logits a sequence, its last position",
+    unit="B",
+    basis="modelled",
+)
 def logits_bytes(*, b: int, V: int, bytes: int) -> int:  # noqa: N803  the field's symbol
     """Bytes of the logits of one step."""
     return b * V * bytes
@@ -33,7 +38,9 @@ def tokens_in_flight(batch: int, seq: int, chunk: int) -> int:
 
 def widest(ledger: Ledger) -> int:
     """Elements a token that the outputs of one part of one layer take, the most over all parts."""
-    return max((_widest_part(section) for section in ledger.sections if section.kind == "layer"), default=0)
+    return max(
+        (_widest_part(section) for section in ledger.sections if section.kind == "layer"), default=0
+    )
 
 
 def _widest_part(section: Section) -> int:

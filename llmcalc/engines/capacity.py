@@ -27,8 +27,12 @@ def capacity(gpu: GpuSpec) -> Capacity:
     if memory.torch_gib:
         return Capacity(bytes=int(memory.torch_gib * GIB), basis=f"as torch reports it{shared}")
     if memory.reported_mib:
-        return Capacity(bytes=int(memory.reported_mib * MIB), basis=f"as the driver reports it{shared}")
+        return Capacity(
+            bytes=int(memory.reported_mib * MIB), basis=f"as the driver reports it{shared}"
+        )
     if memory.marketed_gb:
         marketed = int(memory.marketed_gb * 10**9)
-        return Capacity(bytes=marketed, basis=f"as marketed, decimal GB; no driver figure known{shared}")
+        return Capacity(
+            bytes=marketed, basis=f"as marketed, decimal GB; no driver figure known{shared}"
+        )
     raise InvalidFileError(f"GPU {gpu.name} has no memory size", hint="give memory.reported_mib")

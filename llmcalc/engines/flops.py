@@ -37,19 +37,29 @@ class Flops:
         return self.matmul + self.model_attention
 
 
-@formula("2 · t · d_in · d_out", source="a multiply and an add for each element of the weight and each token", unit="FLOP")
+@formula(
+    "2 · t · d_in · d_out",
+    source="a multiply and an add for each element of the weight and each token",
+    unit="FLOP",
+)
 def matmul_flops(*, t: int, d_in: int, d_out: int) -> int:
-    """t tokens times a [d_out, d_in] weight."""
+    """T tokens times a [d_out, d_in] weight."""
     return 2 * t * d_in * d_out
 
 
-@formula("2 · t · k · d_in · d_out", source="each token visits k experts (arXiv:2101.03961)", unit="FLOP")
+@formula(
+    "2 · t · k · d_in · d_out", source="each token visits k experts (arXiv:2101.03961)", unit="FLOP"
+)
 def grouped_matmul_flops(*, t: int, k: int, d_in: int, d_out: int) -> int:
-    """t tokens times the weights of k experts each."""
+    """T tokens times the weights of k experts each."""
     return 2 * t * k * d_in * d_out
 
 
-@formula("2 · b · h · (d_qk + d_v) · pairs", source="q·k and p·v for each query-key pair and head", unit="FLOP")
+@formula(
+    "2 · b · h · (d_qk + d_v) · pairs",
+    source="q·k and p·v for each query-key pair and head",
+    unit="FLOP",
+)
 def attention_flops(*, b: int, h: int, d_qk: int, d_v: int, pairs: int) -> int:
     """Scores and weighted values of b sequences."""
     return 2 * b * h * (d_qk + d_v) * pairs
@@ -93,7 +103,10 @@ def _product(operation: Matmul | GroupedMatmul, tokens: int) -> int:
 def _phased(by_component: dict[str, int], attention: int, workload: Workload) -> Flops:
     if workload.phase != "train":
         return Flops(
-            matmul=sum(by_component.values()), attention=attention, model_attention=attention, by_component=by_component
+            matmul=sum(by_component.values()),
+            attention=attention,
+            model_attention=attention,
+            by_component=by_component,
         )
     trained = {component: MATMUL_TRAIN * flops for component, flops in by_component.items()}
     return Flops(

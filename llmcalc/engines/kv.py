@@ -27,7 +27,9 @@ class KvProfile:
     @property
     def bytes_per_token_beyond_windows(self) -> int:
         """Bytes that a token adds once every window is full."""
-        return sum(elements for window, elements in self.elements if window is None) * self.bits // 8
+        return (
+            sum(elements for window, elements in self.elements if window is None) * self.bits // 8
+        )
 
     def sequence(self, tokens: int) -> int:
         """Bytes of one sequence of `tokens`."""
@@ -56,7 +58,9 @@ def profile(ledger: Ledger, dtype: str = "bf16") -> KvProfile:
 
 def _record(cache: Cache, section: Section, bits: int) -> None:
     text = f"layers · ({cache.text}) · bytes".replace("·", " · ").replace("  ", " ")
-    values: dict[str, int | float] = {symbol: value for symbol, value in cache.dims.items() if symbol in cache.text}
+    values: dict[str, int | float] = {
+        symbol: value for symbol, value in cache.dims.items() if symbol in cache.text
+    }
     values |= {"layers": section.times, "bytes": bits // 8 if bits % 8 == 0 else bits / 8}
     window = f"at most {cache.window:,} tokens a layer" if cache.window else ""
     formula.record(

@@ -43,7 +43,8 @@ def within_memory(stage: Stage, shape: Shape, budget: int) -> Limits:
         free=budget - stage.total(shape.batch, shape.seq),
         max_batch=largest_batch(stage, shape.seq, budget),
         max_context=largest_context(stage, shape.batch, budget, shape.limit),
-        **_held(stage, shape, for_cache),
+        kv_tokens=for_cache * shape.longest // _one(stage, shape),
+        max_concurrency=for_cache / _one(stage, shape),
     )
 
 
@@ -54,8 +55,11 @@ def within_cache(stage: Stage, shape: Shape, budget: int) -> Limits:
         budget=budget,
         free=budget - shape.batch * one(shape.seq),
         max_batch=budget // max(1, one(shape.seq)),
-        max_context=largest(lambda seq: shape.batch * one(seq), budget, stage.cache.windows, shape.limit),
-        **_held(stage, shape, budget),
+        max_context=largest(
+            lambda seq: shape.batch * one(seq), budget, stage.cache.windows, shape.limit
+        ),
+        kv_tokens=budget * shape.longest // _one(stage, shape),
+        max_concurrency=budget / _one(stage, shape),
     )
 
 
@@ -72,6 +76,6 @@ def least(found: list[Limits], replicas: int) -> Limits:
     )
 
 
-def _held(stage: Stage, shape: Shape, for_cache: int) -> dict[str, int | float]:
-    one = max(1, stage.cache.sequence(shape.longest))
-    return {"kv_tokens": for_cache * shape.longest // one, "max_concurrency": for_cache / one}
+def _one(stage: Stage, shape: Shape) -> int:
+    """Bytes of one sequence of the longest length; a stage without a cache is never the limit."""
+    return max(1, stage.cache.sequence(shape.longest))

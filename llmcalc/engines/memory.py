@@ -43,22 +43,8 @@ class Stage:
     """Rows of the output head, 0 where it is on another stage."""
     runtime: Runtime
     alone: bool
-
-    @property
-    def fixed(self) -> int:
-        """Bytes that no batch or context changes."""
-        return sum(self.weights.values()) + sum(part.bytes for part in self.overheads())
-
-    def overheads(self) -> tuple[Part, ...]:
-        """What the runtime takes for itself."""
-        runtime = self.runtime
-        named = [("driver context", runtime.context), ("matmul workspace", runtime.workspace)]
-        if not self.alone:
-            named.append(("communication buffers", runtime.collectives))
-        return tuple(
-            Part(name=name, group="runtime", bytes=overhead.bytes, basis="modelled", source=overhead.source)
-            for name, overhead in named
-        )
+    fixed: int
+    """Bytes that no batch or context changes: weights and what the runtime takes for itself."""
 
     def live(self, batch: int, seq: int) -> int:
         """Bytes of scratch space."""
@@ -72,16 +58,26 @@ class Stage:
         """Bytes of the logits."""
         if not self.head:
             return 0
-        logits: int = activations.logits_bytes(b=batch, V=self.head, bytes=self.runtime.logits_bytes)
+        logits: int = activations.logits_bytes(
+            b=batch, V=self.head, bytes=self.runtime.logits_bytes
+        )
         return logits
 
     def total(self, batch: int, seq: int) -> int:
         """Bytes of `batch` sequences of `seq` tokens each."""
-        return self.fixed + batch * self.cache.sequence(seq) + self.live(batch, seq) + self.logits(batch)
+        return (
+            self.fixed
+            + batch * self.cache.sequence(seq)
+            + self.live(batch, seq)
+            + self.logits(batch)
+        )
 
     def parts(self, batch: int, seq: int) -> tuple[Part, ...]:
         """The same bytes, itemised."""
-        held = [Part(name=name, group="weights", bytes=size, basis="exact") for name, size in self.weights.items()]
+        held = [
+            Part(name=name, group="weights", bytes=size, basis="exact")
+            for name, size in self.weights.items()
+        ]
         cached = batch * self.cache.sequence(seq)
         return (
             *held,
@@ -90,8 +86,19 @@ class Stage:
                  source=self.runtime.prefill_tokens_source),
             Part(name="logits", group="activations", bytes=self.logits(batch), basis="modelled",
                  source=self.runtime.logits_source),
-            *self.overheads(),
+            *overheads(self.runtime, alone=self.alone),
         )  # fmt: skip
+
+
+def overheads(runtime: Runtime, *, alone: bool) -> tuple[Part, ...]:
+    """What a runtime takes for itself on one GPU that works alone or with others."""
+    named = [("driver context", runtime.context), ("matmul workspace", runtime.workspace)]
+    if not alone:
+        named.append(("communication buffers", runtime.collectives))
+    return tuple(
+        Part(name=name, group="runtime", bytes=one.bytes, basis="modelled", source=one.source)
+        for name, one in named
+    )
 
 
 def stages(
@@ -101,17 +108,38 @@ def stages(
 
     Raises ImpossibleError for a split that the model does not allow.
     """
+    taken = sum(part.bytes for part in overheads(runtime, alone=parallel.alone))
     return tuple(
-        Stage(
-            weights=weights.by_group(rank, format),
-            cache=kv.profile(rank, kv_dtype),
-            hidden_size=rank.hidden_size,
-            widest=activations.widest(rank),
-            head=activations.head_width(rank),
-            runtime=runtime,
+        _stage(
+            rank,
+            weights.by_group(rank, format),
+            kv.profile(rank, kv_dtype),
+            runtime,
+            taken,
             alone=parallel.alone,
         )
         for rank in shard(ledger, parallel)
+    )
+
+
+def _stage(  # noqa: PLR0913  all that a stage is made of
+    rank: Ledger,
+    held: dict[str, int],
+    cache: kv.KvProfile,
+    runtime: Runtime,
+    taken: int,
+    *,
+    alone: bool,
+) -> Stage:
+    return Stage(
+        weights=held,
+        cache=cache,
+        hidden_size=rank.hidden_size,
+        widest=activations.widest(rank),
+        head=activations.head_width(rank),
+        runtime=runtime,
+        alone=alone,
+        fixed=sum(held.values()) + taken,
     )
 
 
@@ -123,7 +151,9 @@ def fullest(candidates: Iterable[Stage], batch: int, seq: int) -> Stage:
 def largest_batch(stage: Stage, seq: int, budget: int) -> int:
     """The most sequences of `seq` tokens within `budget` bytes; 0 if not even one."""
     chunk = stage.runtime.prefill_tokens
-    return largest(lambda batch: stage.total(batch, seq), budget, (chunk // seq, -(-chunk // seq), chunk))
+    return largest(
+        lambda batch: stage.total(batch, seq), budget, (chunk // seq, -(-chunk // seq), chunk)
+    )
 
 
 def largest_context(stage: Stage, batch: int, budget: int, limit: int | None) -> int:
@@ -137,7 +167,9 @@ UNBOUNDED = 2**40
 """Where growth is so slow that no budget ends it, as of a model whose every layer has a window."""
 
 
-def largest(need: Callable[[int], int], budget: int, kinks: Iterable[int], limit: int | None = None) -> int:
+def largest(
+    need: Callable[[int], int], budget: int, kinks: Iterable[int], limit: int | None = None
+) -> int:
     """The largest n ≥ 1 with need(n) ≤ budget, for a need that grows in straight lines between kinks."""
     last = limit or UNBOUNDED
     if need(1) > budget:

@@ -54,7 +54,7 @@ def explain(ledger: Ledger, found: ParamCount) -> None:
         for weight, _ in _weights(section):
             if weight.learned:
                 _record_weight(weight, section)
-    formula.record_sum("total", dict(found.components), "parameters")
+    formula.record_sum("total", found.components, "parameters")
 
 
 def _record_weight(weight: Weight, section: Section) -> None:

@@ -25,7 +25,10 @@ class Workload:
         return self.batch * self.query
 
 
-@formula("min(n, w) · (min(n, w) + 1) / 2 + w · max(0, n − w)", source="token i of n sees the last min(i, w) tokens")
+@formula(
+    "min(n, w) · (min(n, w) + 1) / 2 + w · max(0, n − w)",
+    source="token i of n sees the last min(i, w) tokens",
+)
 def seen_by_first(*, n: int, w: int) -> int:
     """Query-key pairs of the first n tokens of a sequence under causal attention with window w."""
     inside = min(n, w)

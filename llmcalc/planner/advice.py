@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines.kv import KV_BITS
-from llmcalc.planner.fit import COMFORT, Ask, Fit, Verdict, fit, judged
+from llmcalc.planner.fit import COMFORT, Ask, Fit, Planner, Verdict, judged
 from llmcalc.spec.quantization import Quantization
 
 MOST_GPUS = 1024
@@ -24,77 +23,85 @@ class Advice:
 
 
 def advise(
-    ledger: Ledger, limit: int | None, ask: Ask, found: Fit, formats: tuple[Quantization, ...]
+    planner: Planner, ask: Ask, found: Fit, formats: tuple[Quantization, ...]
 ) -> tuple[Advice, ...]:
     """Changes after which the model fits, or is tight where it did not fit; none where it fits already."""
     if found.verdict == "fits":
         return ()
     worth = ("fits",) if found.verdict == "tight" else ("fits", "tight")
     tried = (
-        *_quantised(ledger, limit, ask, formats),
-        *_shorter(ledger, limit, ask, found),
-        *_smaller(ledger, limit, ask),
-        *_wider(ledger, limit, ask),
-        *_offloaded(ledger, ask, found),
+        *_quantised(planner, ask, formats),
+        *_shorter(planner, ask, found),
+        *_smaller(planner, ask),
+        *_wider(planner, ask),
+        *_offloaded(planner, ask, found),
     )
     return tuple(advice for advice in tried if advice.verdict in worth)
 
 
-def _quantised(
-    ledger: Ledger, limit: int | None, ask: Ask, formats: tuple[Quantization, ...]
-) -> Iterator[Advice]:
+def _quantised(planner: Planner, ask: Ask, formats: tuple[Quantization, ...]) -> Iterator[Advice]:
     """Smaller weights, a smaller cache, and both where neither is enough."""
     smaller = [format for format in formats if format.bits < ask.weights.bits]
     caches = ["fp8"] if KV_BITS[ask.kv] > KV_BITS["fp8"] else []
     single = [
-        _tried(ledger, limit, replace(ask, weights=format), f"{format.name} weights", f"--weights {format.name}")
+        _tried(
+            planner,
+            replace(ask, weights=format),
+            f"{format.name} weights",
+            f"--weights {format.name}",
+        )
         for format in smaller
     ]
-    single += [_tried(ledger, limit, replace(ask, kv=kv), f"{kv} KV cache", f"--kv {kv}") for kv in caches]
+    single += [
+        _tried(planner, replace(ask, kv=kv), f"{kv} KV cache", f"--kv {kv}") for kv in caches
+    ]
     yield from single
     if any(advice.verdict == "fits" for advice in single):
         return
     for format in smaller:
         for kv in caches:
             yield _tried(
-                ledger, limit, replace(ask, weights=format, kv=kv),
+                planner, replace(ask, weights=format, kv=kv),
                 f"{format.name} weights and {kv} KV cache", f"--weights {format.name} --kv {kv}",
             )  # fmt: skip
 
 
-def _shorter(ledger: Ledger, limit: int | None, ask: Ask, found: Fit) -> Iterator[Advice]:
+def _shorter(planner: Planner, ask: Ask, found: Fit) -> Iterator[Advice]:
     """The longest context that is comfortable, in steps of 256 tokens."""
+    limit = planner.limit
     if limit and ask.seq > limit:
-        yield _tried(ledger, limit, replace(ask, seq=limit), f"the model's {limit:,} tokens", f"--seq {limit}")
-    seq = fit(ledger, limit, replace(ask, capacity=int(COMFORT * ask.capacity))).max_context
+        yield _tried(
+            planner, replace(ask, seq=limit), f"the model's {limit:,} tokens", f"--seq {limit}"
+        )
+    seq = planner.fit(replace(ask, capacity=int(COMFORT * ask.capacity))).max_context
     seq = seq // 256 * 256 if seq > 1024 else seq
     if 0 < seq < found.seq:
-        yield _tried(ledger, limit, replace(ask, seq=seq), f"{seq:,} tokens each", f"--seq {seq}")
+        yield _tried(planner, replace(ask, seq=seq), f"{seq:,} tokens each", f"--seq {seq}")
 
 
-def _smaller(ledger: Ledger, limit: int | None, ask: Ask) -> Iterator[Advice]:
+def _smaller(planner: Planner, ask: Ask) -> Iterator[Advice]:
     """The largest batch that is comfortable."""
-    batch = fit(ledger, limit, replace(ask, capacity=int(COMFORT * ask.capacity))).max_batch
+    batch = planner.fit(replace(ask, capacity=int(COMFORT * ask.capacity))).max_batch
     if 0 < batch < ask.batch:
-        yield _tried(ledger, limit, replace(ask, batch=batch), f"batch {batch}", f"--batch {batch}")
+        yield _tried(planner, replace(ask, batch=batch), f"batch {batch}", f"--batch {batch}")
 
 
-def _wider(ledger: Ledger, limit: int | None, ask: Ask) -> Iterator[Advice]:
+def _wider(planner: Planner, ask: Ask) -> Iterator[Advice]:
     """The fewest GPUs, doubling, on which it fits."""
     if ask.parallel is not None:
         return
     gpus = 2 * ask.gpus
     while gpus <= MOST_GPUS:
-        advice = _tried(ledger, limit, replace(ask, gpus=gpus), f"{gpus} GPUs", f"--gpus {gpus}")
+        advice = _tried(planner, replace(ask, gpus=gpus), f"{gpus} GPUs", f"--gpus {gpus}")
         if advice.verdict == "fits":
             yield advice
             return
         gpus *= 2
 
 
-def _offloaded(ledger: Ledger, ask: Ask, found: Fit) -> Iterator[Advice]:
+def _offloaded(planner: Planner, ask: Ask, found: Fit) -> Iterator[Advice]:
     """The fewest layers whose weights, kept in host memory, make room; slow, each token reads them over PCIe."""
-    layers = len(ledger.order)
+    layers = len(planner.ledger.order)
     outside = sum(found.stage.weights.get(name, 0) for name in ("embedding", "head"))
     layer = (sum(found.stage.weights.values()) - outside) // layers
     over = found.needed - int(COMFORT * ask.capacity)
@@ -106,6 +113,6 @@ def _offloaded(ledger: Ledger, ask: Ask, found: Fit) -> Iterator[Advice]:
     yield Advice(change=change, options="", needed=needed, verdict=judged(needed, ask.capacity))
 
 
-def _tried(ledger: Ledger, limit: int | None, ask: Ask, change: str, options: str) -> Advice:
-    found = fit(ledger, limit, ask)
+def _tried(planner: Planner, ask: Ask, change: str, options: str) -> Advice:
+    found = planner.fit(ask)
     return Advice(change=change, options=options, needed=found.needed, verdict=found.verdict)

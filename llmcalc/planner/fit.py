@@ -54,37 +54,61 @@ class Fit:
     """Sequences on one replica."""
 
 
-def fit(ledger: Ledger, limit: int | None, ask: Ask) -> Fit:
-    """Place one model of `limit` tokens of context.
+class Planner:
+    """Places one model; it remembers what each split holds, since a search asks again and again."""
 
-    Raises ImpossibleError for a split that the model does not allow.
-    """
-    candidates = [ask.parallel] if ask.parallel else list(splits(ledger, ask.gpus))
-    placed = [_place(ledger, limit, ask, parallel) for parallel in candidates]
-    return min(placed, key=lambda found: (found.needed, found.parallel.gpus, found.parallel.pp))
+    def __init__(self, ledger: Ledger, limit: int | None) -> None:
+        self.ledger, self.limit = ledger, limit
+        """Its operations, and the tokens of context that it was made for."""
+        self._held: dict[tuple[str, str, str, int, int, int], tuple[memory.Stage, ...]] = {}
 
+    def fit(self, ask: Ask) -> Fit:
+        """The best place for the model: the split that needs least memory on each GPU.
 
-def _place(ledger: Ledger, limit: int | None, ask: Ask, parallel: Parallel) -> Fit:
-    seq = min(ask.seq, limit or ask.seq)
-    batch = -(-ask.batch // parallel.dp)
-    stages = memory.stages(
-        ledger, format=ask.weights, kv_dtype=ask.kv, runtime=ask.runtime, parallel=parallel
-    )
-    stage = memory.fullest(stages, batch, seq)
-    needed = stage.total(batch, seq)
-    verdict = judged(needed, ask.capacity) if seq == ask.seq else "no"
-    return Fit(
-        verdict=verdict,
-        limit=_limit(stage, ask, needed, over_context=seq < ask.seq),
-        needed=needed,
-        free=ask.capacity - needed,
-        max_batch=parallel.dp * min(memory.largest_batch(each, seq, ask.capacity) for each in stages),
-        max_context=min(memory.largest_context(each, batch, ask.capacity, limit) for each in stages),
-        seq=seq,
-        parallel=parallel,
-        stage=stage,
-        batch=batch,
-    )
+        Raises ImpossibleError for a split that the model does not allow.
+        """
+        candidates = [ask.parallel] if ask.parallel else splits(self.ledger, ask.gpus)
+        seq = min(ask.seq, self.limit or ask.seq)
+        needs = [(self._needed(ask, parallel, seq), parallel) for parallel in candidates]
+        _, best = min(needs, key=lambda need: (need[0], need[1].gpus, need[1].pp))
+        return self._placed(ask, best, seq)
+
+    def _needed(self, ask: Ask, parallel: Parallel, seq: int) -> int:
+        batch = -(-ask.batch // parallel.dp)
+        return max(stage.total(batch, seq) for stage in self._stages(ask, parallel))
+
+    def _placed(self, ask: Ask, parallel: Parallel, seq: int) -> Fit:
+        stages = self._stages(ask, parallel)
+        batch = -(-ask.batch // parallel.dp)
+        stage = memory.fullest(stages, batch, seq)
+        needed = stage.total(batch, seq)
+        return Fit(
+            verdict=judged(needed, ask.capacity) if seq == ask.seq else "no",
+            limit=_limit(stage, ask, batch, seq),
+            needed=needed,
+            free=ask.capacity - needed,
+            max_batch=parallel.dp
+            * min(memory.largest_batch(each, seq, ask.capacity) for each in stages),
+            max_context=min(
+                memory.largest_context(each, batch, ask.capacity, self.limit) for each in stages
+            ),
+            seq=seq,
+            parallel=parallel,
+            stage=stage,
+            batch=batch,
+        )
+
+    def _stages(self, ask: Ask, parallel: Parallel) -> tuple[memory.Stage, ...]:
+        key = (ask.weights.name, ask.kv, ask.runtime.name, parallel.tp, parallel.pp, parallel.ep)
+        if key not in self._held:
+            self._held[key] = memory.stages(
+                self.ledger,
+                format=ask.weights,
+                kv_dtype=ask.kv,
+                runtime=ask.runtime,
+                parallel=parallel,
+            )
+        return self._held[key]
 
 
 def judged(needed: int, capacity: int) -> Verdict:
@@ -94,12 +118,13 @@ def judged(needed: int, capacity: int) -> Verdict:
     return "fits" if needed <= COMFORT * capacity else "tight"
 
 
-def _limit(stage: memory.Stage, ask: Ask, needed: int, *, over_context: bool) -> Limit:
-    if over_context:
+def _limit(stage: memory.Stage, ask: Ask, batch: int, seq: int) -> Limit:
+    """What ends it: the model's context, else what does not fit, else what fills a tight memory most."""
+    if seq < ask.seq:
         return "context"
     if stage.fixed > ask.capacity:
         return "weights"
-    if needed <= COMFORT * ask.capacity:
+    if stage.total(batch, seq) <= COMFORT * ask.capacity:
         return "nothing"
-    scratch = stage.live(ask.batch, ask.seq) + stage.logits(ask.batch)
-    return "kv_cache" if needed - stage.fixed - scratch > scratch else "activations"
+    scratch = stage.live(batch, seq) + stage.logits(batch)
+    return "kv_cache" if batch * stage.cache.sequence(seq) > scratch else "activations"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from llmcalc.formula import Step
 
@@ -47,13 +48,35 @@ class Table:
     """Rows that people see first; CSV and Markdown have all of them. None: all."""
 
 
+class Deferred(Sequence[Any]):
+    """Results that are worked out when somebody reads them: JSON does, a table may not need to."""
+
+    def __init__(self, make: Callable[[], Sequence[Any]]) -> None:
+        self._make = make
+        self._made: Sequence[Any] | None = None
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        """One result, worked out with all the others the first time."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made[index]
+
+    def __len__(self) -> int:
+        """Number of results."""
+        return len(self[:])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """The answer of one command."""
 
     command: str
     """As in the schema's name: `params` makes `llmcalc/params/1`."""
-    results: tuple[Any, ...]
+    results: Sequence[Any]
     """Result dataclasses; JSON prints them as they are."""
     tables: tuple[Table, ...]
     """What people, CSV and Markdown see."""

@@ -73,5 +73,6 @@ _FORMS: dict[Unit, Callable[[float], str]] = {
     "usd": _usd,
     "seconds": lambda value: significant(value, 4),
     "rate": lambda value: significant(value, 4, least=1),
+    "billions": lambda value: significant(value / 10**9, 3),
 }
 """By unit; what is not named here is a count, and whole."""

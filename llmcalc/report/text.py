@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmcalc.report import explain, layout
+from llmcalc.report import layout
 from llmcalc.report.model import Report
 from llmcalc.report.numbers import clean
 from llmcalc.report.page import Page
@@ -14,6 +14,8 @@ def text(report: Report, page: Page) -> str:
     if report.text:
         blocks.append(report.text.splitlines())
     if report.steps:
+        from llmcalc.report import explain  # noqa: PLC0415  (only under --explain)
+
         blocks.append(
             [page.styled("worked solution", "bold"), "", *explain.lines(report.steps, page)]
         )

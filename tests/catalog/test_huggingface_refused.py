@@ -14,13 +14,26 @@ LLAMA: dict[str, Any] = {
     "num_hidden_layers": 2, "vocab_size": 100,
 }  # fmt: skip
 QWEN = LLAMA | {"model_type": "qwen2"}
-MOE = LLAMA | {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2}
+MOE = LLAMA | {
+    "model_type": "mixtral",
+    "num_key_value_heads": 2,
+    "num_local_experts": 4,
+    "num_experts_per_tok": 2,
+}
 GEMMA = LLAMA | {"model_type": "gemma3_text", "num_key_value_heads": 2}
 DEEPSEEK = LLAMA | {"model_type": "deepseek_v3"}
 OPT = {"model_type": "opt", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
 FALCON = LLAMA | {"model_type": "falcon"}
 del FALCON["intermediate_size"]
 MPT = {"model_type": "mpt", "d_model": 64, "n_heads": 4, "n_layers": 2}
+NAS = LLAMA | {"model_type": "nemotron-nas", "hidden_act": "silu", "tie_word_embeddings": False}
+del NAS["intermediate_size"]
+
+
+def _nas(mixer: dict[str, Any], width: float = 1.0) -> dict[str, Any]:
+    """A NAS config of two such layers."""
+    return NAS | {"block_configs": [{"attention": mixer, "ffn": {"ffn_mult": width}}] * 2}
+
 
 CONFIGS: list[tuple[str, dict[str, Any], str]] = [
     ("no type", {"hidden_size": 64}, "model_type is missing"),
@@ -36,7 +49,7 @@ CONFIGS: list[tuple[str, dict[str, Any], str]] = [
     ("unknown key", LLAMA | {"altup_num_inputs": 4}, "altup_num_inputs"),
     ("two unknown keys", LLAMA | {"foo_layers": 4, "bar_dim": [1]}, "foo_layers, bar_dim"),
     ("many unknown keys", LLAMA | {f"key_{i}": i + 1 for i in range(50)}, "key_7, …"),
-    ("rotation that llama ignores", LLAMA | {"partial_rotary_factor": 0.5}, "partial_rotary_factor"),
+    ("rotation of other models", LLAMA | {"partial_rotary_factor": 0.5}, "partial_rotary_factor"),
     ("cross attention", LLAMA | {"add_cross_attention": True}, "add_cross_attention"),
     ("pruned heads", LLAMA | {"pruned_heads": {"1": [0]}}, "pruned_heads"),
     ("text for a number", LLAMA | {"hidden_size": "64"}, "hidden_size must be"),
@@ -68,12 +81,17 @@ CONFIGS: list[tuple[str, dict[str, Any], str]] = [
     ("no experts", MOE | {"num_local_experts": 0}, "num_local_experts must be"),
     ("latent attention with bias", DEEPSEEK | {"attention_bias": True}, "attention_bias true"),
     ("experts on some layers", DEEPSEEK | {"moe_layer_freq": 2}, "moe_layer_freq"),
-    ("old Falcon with some heads", FALCON | {"num_kv_heads": 2, "multi_query": False}, "num_kv_heads"),
+    ("old Falcon, some heads", FALCON | {"num_kv_heads": 2, "multi_query": False}, "num_kv_heads"),
     ("three parallel norms", FALCON | {"num_ln_in_parallel_attn": 3}, "num_ln_in_parallel_attn"),
     ("MPT with biases", MPT | {"no_bias": False}, "no_bias false"),
     ("MPT without ALiBi", MPT | {"attn_config": {"alibi": False}}, "attn_config.alibi"),
-    ("MPT with one head", MPT | {"attn_config": {"attn_type": "multiquery_attention"}}, "attn_type"),
+    ("MPT with one head", MPT | {"attn_config": {"attn_type": "multiquery_attention"}}, "_type"),
     ("MPT with a number", MPT | {"attn_config": 3}, "attn_config must be a mapping"),
+    ("NAS without blocks", NAS, "block_configs must be a list of 2"),
+    ("NAS with a number", NAS | {"block_configs": [1, 2]}, "without attention and ffn"),
+    ("NAS with a linear layer", _nas({"replace_with_linear": True}), "replace_with_linear"),
+    ("NAS with odd groups", _nas({"n_heads_in_group": 3}), "n_heads_in_group must divide 4"),
+    ("NAS with endless width", _nas({"n_heads_in_group": 2}, 1e9), "ffn_mult must be"),
     ("OPT flag", OPT | {"do_layer_norm_before": "no"}, "do_layer_norm_before must be"),
     ("remote code unsaid", LLAMA | {"model_type": "deepseek"}, "is missing"),
     ("nothing but a remote type", {"model_type": "internlm2"}, "is missing"),
@@ -131,7 +149,8 @@ def test_misspelt_type_gets_a_suggestion() -> None:
 def test_harmless_keys_pass() -> None:
     """Keys of generation, tokens, dropout and rotary angles leave the card as it is."""
     more = {
-        "attention_dropout": 0.5, "bos_token_id": 3, "rope_theta": 5e5, "rope_scaling": {"factor": 8},
+        "attention_dropout": 0.5, "bos_token_id": 3, "rope_theta": 5e5,
+        "rope_scaling": {"factor": 8},
         "_private": {"x": 1}, "torch_dtype": "bfloat16", "unheard_of": None, "max_length": 20,
         "is_encoder_decoder": False, "pruned_heads": {}, "time_step_eps": float("inf"),
     }  # fmt: skip

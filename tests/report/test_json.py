@@ -16,12 +16,16 @@ from llmcalc.report.render import render
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
+    """A field that a keyword made end in `_`."""
+
     name: str
     bytes_: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
+    """A nested result."""
+
     model: str
     total: int
     share: float

@@ -47,8 +47,8 @@ def _figures(table: Table) -> list[str]:
     ]
 
 
-@given(tables(), st.none() | st.integers(1, 200), st.booleans())
-def test_every_number_is_whole(table: Table, width: int | None, terminal: bool) -> None:
+@given(table=tables(), width=st.none() | st.integers(1, 200), terminal=st.booleans())
+def test_every_number_is_whole(table: Table, width: int | None, *, terminal: bool) -> None:
     words = "\n".join(lines(table, Page(width=width, terminal=terminal))).split()
     for figure in _figures(table):
         assert figure in words

@@ -1,11 +1,11 @@
-"""A card from a Hugging Face config.json: exactly what the class of its model_type builds, or a refusal."""
+"""A card from a Hugging Face config.json: what the class of its model_type builds, or a refusal."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from llmcalc.catalog.huggingface import classic, deepseek, dense, moe
+from llmcalc.catalog.huggingface import classic, deepseek, dense, mixed, moe
 from llmcalc.catalog.huggingface.config import Config, class_defaults
 from llmcalc.catalog.huggingface.families import FAMILIES, LATER
 from llmcalc.catalog.huggingface.reading import read_config
@@ -16,20 +16,25 @@ from llmcalc.spec.card import ModelCard
 
 __all__ = ["MODEL_TYPES", "card_from_config", "read_config"]
 
+_HYPHENS = {"grok_1": "grok-1", "nemotron_nas": "nemotron-nas"}
 MODEL_TYPES = {
-    name.replace("grok_1", "grok-1"): mapping
-    for module in (dense, moe, classic, deepseek)
+    _HYPHENS.get(name, name): mapping
+    for module in (dense, moe, classic, deepseek, mixed)
     for name, mapping in vars(module).items()
-    if name.replace("grok_1", "grok-1") in FAMILIES
+    if _HYPHENS.get(name, name) in FAMILIES
 }
 """The mapping of every model_type that is understood."""
+
+SHOWN = 8
+"""Keys that one error names."""
 
 
 def card_from_config(data: dict[str, Any], name: str, origin: str) -> ModelCard:
     """The card of the causal language model that `data`, a parsed config.json, describes.
 
-    A key that a config leaves out has the default of its class. Raises InvalidFileError for a model_type
-    that is not understood and for any key that might change the architecture in a way that is not.
+    A key that a config leaves out has the default of its class. Raises InvalidFileError for a
+    model_type that is not understood and for a key that might change the architecture in a way
+    that is not.
     """
     mapping = MODEL_TYPES[_model_type(data, origin)]
     c = Config(data, origin)
@@ -50,7 +55,8 @@ def _model_type(data: dict[str, Any], origin: str) -> str:
     shown = f"{origin}: model_type {model_type:.60} is not understood"
     if isinstance(data.get("text_config"), dict) or model_type in LATER:
         why = LATER.get(model_type, "models with images or sound")
-        raise InvalidFileError(f"{shown} yet: {why}", hint="write a card by hand, or wait a release")
+        hint = "write a card by hand, or wait for the next release"
+        raise InvalidFileError(f"{shown} yet: {why}", hint=hint)
     best = nearest(model_type[:60], MODEL_TYPES)
     hint = f"did you mean {best}?" if best else f"understood are {', '.join(sorted(MODEL_TYPES))}"
     raise InvalidFileError(shown, hint=hint)
@@ -74,7 +80,7 @@ def _head(c: Config) -> bool:
 def _refuse_leftovers(c: Config) -> None:
     keys = c.leftovers()
     if keys:
-        shown = ", ".join(f"{key:.40}" for key in keys[:8]) + (", …" if len(keys) > 8 else "")
+        shown = ", ".join(f"{key:.40}" for key in keys[:SHOWN]) + (", …" if keys[SHOWN:] else "")
         verb = "is no key" if len(keys) == 1 else "are no keys"
         message = f"{shown} {verb} that {c.value('model_type')} is known to have"
         hint = "it may change the architecture: write a card by hand, or remove it if it does not"

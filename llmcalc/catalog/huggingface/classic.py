@@ -34,7 +34,7 @@ def gpt_bigcode(c: Config) -> Body:
 
 
 def gptj(c: Config) -> Body:
-    """Attention without biases beside a feed-forward part, one norm for both; a bias of the head."""
+    """Attention without biases beside a feed-forward part, one norm for both; the head biased."""
     c.fixed("rotary", only=True)
     part = attention(c, rotary_dim=c.count("rotary_dim"))
     one = block(part, _wide(c, "n_inner"), norms=1, placement="parallel")
@@ -70,7 +70,7 @@ def phi(c: Config) -> Body:
 
 
 def opt(c: Config) -> Body:
-    """GPT-2 with ReLU and two more rows of positions than the context; the 350M has its norms behind."""
+    """GPT-2 with ReLU and two rows of positions more than the context; the 350M norms behind."""
     bias = c.flag("enable_bias")
     before = c.flag("do_layer_norm_before")
     part = attention(c, qkv_bias=bias, o_bias=bias, **_NO_ROTATION)
@@ -110,10 +110,11 @@ def falcon(c: Config) -> Body:
     size = c.maybe_size("ffn_hidden_size") or 4 * c.size("hidden_size")
     feed = mlp(c, size, gated=False, bias=bias, acts=("activation",))
     norms = c.maybe_size("num_ln_in_parallel_attn") or (2 if new else 1)
-    if parallel and norms > 2:
+    if parallel and norms not in (1, 2):
         raise c.wrong("num_ln_in_parallel_attn", "1 or 2")
-    beside = {"norms": norms, "placement": "parallel"} if parallel else {}
-    return uniform(c, block(part, feed, **beside), norm="layer")
+    if not parallel:
+        return uniform(c, block(part, feed), norm="layer")
+    return uniform(c, block(part, feed, norms=norms, placement="parallel"), norm="layer")
 
 
 def mpt(c: Config) -> Body:
@@ -161,7 +162,9 @@ def _neo_layers(c: Config) -> list[str]:
     given = c.value("attention_types")
     count = c.layer_count()
     names: list[str] = []
-    for item in [[["global", "local"], 12]] if given is None else given if isinstance(given, list) else [0]:
+    if given is None:
+        given = [[["global", "local"], 12]]
+    for item in given if isinstance(given, list) else [given]:
         match item:
             case [list(kinds), int(times)] if set(map(str, kinds)) <= {"global", "local"}:
                 names += kinds * min(max(times, 0), count)

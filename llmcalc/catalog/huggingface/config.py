@@ -17,14 +17,14 @@ _HINT = "compare with the config.json that the model's authors publish"
 
 @cache
 def class_defaults() -> dict[str, Any]:
-    """What tools/hf_defaults.py read from the config classes: source, version, facts by model_type."""
+    """What tools/hf_defaults.py read from the classes: source, version, facts by model_type."""
     package = resources.files("llmcalc.catalog.huggingface")
     data: dict[str, Any] = json.loads((package / "defaults.json").read_text(encoding="utf-8"))
     return data
 
 
 class Config:
-    """One config. Reading a key marks it as understood; `leftovers` are the ones nobody understood."""
+    """One config. Reading a key marks it as understood; `leftovers` are those nobody read."""
 
     def __init__(self, data: dict[str, Any], origin: str) -> None:
         facts = class_defaults()["types"].get(data.get("model_type"), {})
@@ -41,7 +41,8 @@ class Config:
         """Keep a key under the name that its class stores it by."""
         name = self._aliases.get(key, key)
         if name in self._data and not same(self._data[name], value):
-            raise self.bad(f"{self._written[name]} and {key} mean the same and differ", "remove one")
+            message = f"{self._written[name]} and {key} mean the same and differ"
+            raise self.bad(message, "remove one of them")
         self._data[name], self._written[name] = value, key
 
     def bad(self, message: str, hint: str = _HINT) -> InvalidFileError:
@@ -134,7 +135,7 @@ class Config:
             raise self.wrong(key, f"{expected}, as the rest of the file says")
 
     def leftovers(self) -> list[str]:
-        """Keys that were not read, may change the architecture and differ from their class default."""
+        """Keys not read that may change the architecture and differ from their class default."""
         return [
             self._written[name]
             for name, value in self._data.items()

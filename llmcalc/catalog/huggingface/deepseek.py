@@ -9,8 +9,8 @@ from llmcalc.catalog.huggingface.parts import Body, attention, biased, block, bo
 
 _SIZES = """hidden_size intermediate_size moe_intermediate_size num_hidden_layers
 num_attention_heads n_routed_experts num_experts_per_tok first_k_dense_replace vocab_size hidden_act
-moe_layer_freq n_shared_experts tie_word_embeddings max_position_embeddings""".split()
-"""Keys without which the authors' own class would fall back on defaults that are not recorded here."""
+moe_layer_freq n_shared_experts tie_word_embeddings max_position_embeddings""".split()  # noqa: SIM905 (a table)
+"""Keys without which the authors' own class would use defaults that are not recorded here."""
 
 
 def deepseek(c: Config) -> Body:

@@ -41,7 +41,7 @@ def mistral(c: Config) -> Body:
 def ministral(c: Config) -> Body:
     """Mistral with a kind of attention for each layer."""
     kind = FULL if c.length("sliding_window") is None else SLIDING
-    return _by_window(c, [kind] * c.layer_count())
+    return _by_window(c, [kind] * c.layer_count(), {})
 
 
 def arcee(c: Config) -> Body:
@@ -87,12 +87,12 @@ def internlm2(c: Config) -> Body:
 
 def qwen2(c: Config) -> Body:
     """LLaMA with biases of queries, keys and values alone; windows from max_window_layers on."""
-    return _by_window(c, _late_sliding(c), qkv_bias=True)
+    return _by_window(c, _late_sliding(c), {"qkv_bias": True})
 
 
 def qwen3(c: Config) -> Body:
-    """A norm over each query and key head, windows as in Qwen2."""
-    return _by_window(c, _late_sliding(c), qk_norm="head", **biased(c))
+    """Qwen2 with a norm over each query and key head; biases of all four projections by a flag."""
+    return _by_window(c, _late_sliding(c), {"qk_norm": "head"} | biased(c))
 
 
 def hunyuan_v1_dense(c: Config) -> Body:
@@ -130,7 +130,7 @@ def olmo2(c: Config) -> Body:
 
 def olmo3(c: Config) -> Body:
     """OLMo 2 with three sliding layers to one."""
-    return _by_window(c, every(c, 4), placement="post", qk_norm="full", **biased(c))
+    return _by_window(c, every(c, 4), {"qk_norm": "full"} | biased(c), placement="post")
 
 
 def cohere(c: Config) -> Body:
@@ -215,7 +215,9 @@ def _glm_attention(c: Config) -> dict[str, Any]:
     return attention(c, qkv_bias=c.flag("attention_bias"), rotary_dim=rotary_dim(c, 0.5))
 
 
-def _by_window(c: Config, otherwise: list[str], placement: str = "pre", **more: Any) -> Body:
+def _by_window(
+    c: Config, otherwise: list[str], more: dict[str, Any], placement: str = "pre"
+) -> Body:
     """Layers of one kind, some of which see only sliding_window tokens."""
     types = layer_types(c, otherwise)
     window = sliding_window(c, types)

@@ -1,7 +1,7 @@
 """Keys of a config.json that say nothing about its tensors.
 
-A key that is neither read for the architecture nor listed here nor equal to its class default is refused,
-so a list too short costs the user a question and never a wrong count.
+A key that is neither read for the architecture nor listed here nor equal to its class default is
+refused, so a list too short costs the user a question and never a wrong count.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _WORDS = frozenset(
     exponential_decay_length_penalty length_penalty max_length max_new_tokens min_length
     no_repeat_ngram_size num_beam_groups num_beams num_return_sequences remove_invalid_values
     repetition_penalty temperature top_k top_p typical_p
-    initializer_range initializer_factor init_std init_device init_method embedding_initializer_range
+    initializer_range initializer_factor init_std init_device init_method
+    embedding_initializer_range
     layerdrop pretraining_tp
     router_aux_loss_coef router_jitter_noise router_z_loss_coef input_jitter_noise
     aux_loss_alpha aux_loss_free_alpha seq_aux ep_size n_group topk_group topk_method scoring_func
@@ -38,11 +39,13 @@ _WORDS = frozenset(
     sequence_parallel_enabled selective_checkpoint_enabled is_llama_config max_sequence_length n_ctx
     apply_residual_connection_post_layernorm ignore_keys_at_rope_validation attn_uses_sequence_id
     alibi_bias_max attn_impl softmax_scale prefix_lm
-    """.split()
+    """.split()  # noqa: SIM905 (a table)
 )
-"""Generic keys, generation, losses, scores and scales, rotary angles, leftovers of training frameworks."""
+"""Generic keys, generation, losses, scores, scales, rotary angles, leftovers of frameworks."""
 
-_SHAPES = re.compile(r"_.*|summary_.*|.*_token_ids?|.*_token_index|.*_eps|.*epsilon|.*dropout.*|.*pdrop")
+_SHAPES = re.compile(
+    r"_.*|summary_.*|.*_token_ids?|.*_token_index|.*_eps|.*epsilon|.*dropout.*|.*pdrop"
+)
 
 _NEUTRAL: dict[str, Any] = {
     "is_encoder_decoder": False, "add_cross_attention": False, "tie_encoder_decoder": False,

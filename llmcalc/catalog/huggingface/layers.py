@@ -11,7 +11,7 @@ LONGEST_PERIOD = 64
 def compress(names: Sequence[str]) -> tuple[str, ...]:
     """Patterns that mean `names`: `3*dense`, `58*moe` or `10*(5*local global)`, `2*local`.
 
-    At every layer the repetition that covers most of what follows is taken, the shortest among equals.
+    At every layer the repetition that covers most of what follows is taken, the shortest of equals.
     """
     patterns: list[str] = []
     at = 0

@@ -22,6 +22,8 @@ from llmcalc.catalog.huggingface.parts import (
     windowed,
 )
 
+CHUNKED = "chunked_attention"
+
 
 def mixtral(c: Config) -> Body:
     """Mistral with experts for its feed-forward part."""
@@ -63,8 +65,9 @@ def olmoe(c: Config) -> Body:
 
 def minimax_m2(c: Config) -> Body:
     """Mixtral with norms over all queries and keys, and a correction bias beside the router."""
-    for key, only in (("use_qk_norm", True), ("qk_norm_type", "per_layer"), ("use_routing_bias", True)):
-        c.fixed(key, only=only)
+    c.fixed("qk_norm_type", only="per_layer")
+    for key in ("use_qk_norm", "use_routing_bias"):
+        c.fixed(key, only=True)
     c.agrees("shared_intermediate_size", 0)
     c.agrees("attn_type_list", 1)
     factor, written = rotary_dim(c), c.maybe_size("rotary_dim")
@@ -94,7 +97,7 @@ def qwen2_moe(c: Config) -> Body:
     """Qwen2 with experts on some layers and one gated shared expert beside them."""
     window, last = c.length("sliding_window"), c.count("max_window_layers")
     if c.flag("use_sliding_window"):
-        raise c.bad(f"sliding windows ({window} up to layer {last}) of qwen2_moe are not understood")
+        raise c.bad(f"windows ({window} up to layer {last}) of qwen2_moe are not understood")
     layer_types(c, [], known=(FULL,))
     shared = c.size("shared_expert_intermediate_size")
     more = {"shared_intermediate_size": shared, "shared_gate": True}
@@ -107,9 +110,10 @@ def qwen3_moe(c: Config) -> Body:
     c.fixed("qkv_bias", only=False)
     c.agrees("shared_expert_intermediate_size", 0)
     c.value("max_window_layers")
-    window = c.length("sliding_window") if c.flag("use_sliding_window") else c.value("no_window")
-    c.value("sliding_window")
-    return _sparse(c, attention(c, qk_norm="head", window=window, **biased(c)))
+    window = c.length("sliding_window")
+    slides = c.flag("use_sliding_window")
+    part = attention(c, qk_norm="head", window=window if slides else None, **biased(c))
+    return _sparse(c, part)
 
 
 def hunyuan_v1_moe(c: Config) -> Body:
@@ -135,7 +139,7 @@ def glm4_moe(c: Config) -> Body:
     shared = size * c.count("n_shared_experts") or None
     more = {"shared_intermediate_size": shared, "correction_bias": True}
     feed = moe(c, c.size("n_routed_experts"), c.size("num_experts_per_tok"), size, **more)
-    # Whether a file repeats embedding and head for its MTP layer differs between releases of one config.
+    # Releases of one config differ in whether the MTP layer repeats embedding and head.
     c.value("num_nextn_predict_layers")
     first, count = c.count("first_k_dense_replace"), c.layer_count()
     names = ["moe" if i >= first else "dense" for i in range(count)]
@@ -152,9 +156,7 @@ def ernie4_5_moe(c: Config) -> Body:
     size, shared = c.size("moe_intermediate_size"), c.count("moe_num_shared_experts")
     experts, part = c.size("moe_num_experts"), attention(c)
     feed = moe(c, experts, c.size("moe_k"), size, shared_intermediate_size=size * shared or None)
-    names = [
-        "moe" if (i + 1) % step == 0 and start <= i <= end else "dense" for i in range(count)
-    ]
+    names = ["moe" if (i + 1) % step == 0 and start <= i <= end else "dense" for i in range(count)]
     # The class keeps its correction bias as a parameter and not as a buffer, so that it counts.
     rows = [names.count("moe"), experts]
     extra = [{"name": "moe_statics.e_score_correction_bias", "shape": rows}] if rows[0] else []
@@ -167,9 +169,7 @@ def llama4_text(c: Config) -> Body:
     count, period = c.layer_count(), c.size("no_rope_layer_interval")
     turns = c.numbers("no_rope_layers") or [int((i + 1) % period != 0) for i in range(count)]
     chunk = c.length("attention_chunk_size")
-    kinds = layer_types(
-        c, ["chunked_attention" if turn and chunk else FULL for turn in turns], (FULL, "chunked_attention")
-    )
+    kinds = layer_types(c, [CHUNKED if turn and chunk else FULL for turn in turns], (FULL, CHUNKED))
     c.flag("use_qk_norm")  # its norm has no weights
     step = c.size("interleave_moe_layer_step")
     sparse = c.numbers("moe_layers") or list(range(step - 1, count, step))
@@ -177,11 +177,12 @@ def llama4_text(c: Config) -> Body:
         raise c.bad(f"no_rope_layers has {len(turns)} entries for {count} layers")
     names, blocks = [], {}
     for i, (turn, kind) in enumerate(zip(turns, kinds, strict=True)):
-        window = chunk if kind == "chunked_attention" else None
+        window = chunk if kind == CHUNKED else None
         name = f"{'moe' if i in sparse else 'dense'}_{'local' if window else 'global'}"
         name += "" if bool(turn) == bool(window) else "_rope" if turn else "_nope"
         part = attention(c, window=window, rotary_dim=None if turn else 0, **biased(c))
-        blocks[name] = block(part, _llama4_feed(c) if i in sparse else mlp(c, c.size("intermediate_size_mlp")))
+        wide = mlp(c, c.size("intermediate_size_mlp"))
+        blocks[name] = block(part, _llama4_feed(c) if i in sparse else wide)
         names.append(name)
     return body(c, names, blocks)
 
@@ -220,5 +221,3 @@ def _alike(c: Config, key: str) -> int:
             raise c.wrong(key, "the same size for every layer")
         return value[0]
     return c.size(key)
-
-

@@ -62,7 +62,12 @@ def biased(c: Config, key: str = "attention_bias") -> dict[str, bool]:
 
 
 def mlp(
-    c: Config, size: int | None = None, *, gated: bool = True, acts: tuple[str, ...] = (), **more: Any
+    c: Config,
+    size: int | None = None,
+    *,
+    gated: bool = True,
+    acts: tuple[str, ...] = (),
+    **more: Any,
 ) -> dict[str, Any]:
     """The `mlp` part, of intermediate_size where no size is given."""
     part: dict[str, Any] = {"intermediate_size": size or c.size("intermediate_size")}
@@ -87,10 +92,9 @@ def said(facts: dict[str, Any]) -> dict[str, Any]:
 
 def block(*parts: dict[str, Any], norms: int = 2, placement: str = "pre") -> Block:
     """A block, its defaults left out."""
-    found: Block = {"norms": norms} if norms != 2 else {}
-    if placement != "pre":
-        found["placement"] = placement
-    return found | {"parts": list(parts)}
+    asked = {"norms": norms, "placement": placement}
+    usual = {"norms": 2, "placement": "pre"}
+    return {k: v for k, v in asked.items() if v != usual[k]} | {"parts": list(parts)}
 
 
 def rotary_dim(c: Config, factor: float = 1.0, key: str = "partial_rotary_factor") -> int | None:
@@ -114,16 +118,19 @@ def body(c: Config, names: list[str], blocks: dict[str, Block], **more: Any) -> 
     tied = {"tied": True} if c.flag("tie_word_embeddings") else {}
     limit = more.pop("limit", "max_position_embeddings")
     used = dict.fromkeys(names)
-    return said(
-        {
-            "hidden_size": c.size("hidden_size"),
-            "vocab_size": c.size("vocab_size"),
-            "max_position_embeddings": c.length(limit) if limit else None,
-            "embedding": (tied | more.pop("embedding", {})) or None,
-            "blocks": {name: one for name, one in blocks.items() if name in used},
-            "layers": list(compress(names)),
-        }
-    ) | more
+    return (
+        said(
+            {
+                "hidden_size": c.size("hidden_size"),
+                "vocab_size": c.size("vocab_size"),
+                "max_position_embeddings": c.length(limit) if limit else None,
+                "embedding": (tied | more.pop("embedding", {})) or None,
+                "blocks": {name: one for name, one in blocks.items() if name in used},
+                "layers": list(compress(names)),
+            }
+        )
+        | more
+    )
 
 
 def uniform(c: Config, one: Block, *, called: str = "dense", **more: Any) -> Body:
@@ -131,15 +138,16 @@ def uniform(c: Config, one: Block, *, called: str = "dense", **more: Any) -> Bod
     return body(c, [called] * c.layer_count(), {called: one}, **more)
 
 
-def layer_types(c: Config, otherwise: list[str], known: tuple[str, ...] = (FULL, SLIDING)) -> list[str]:
+def layer_types(
+    c: Config, otherwise: list[str], known: tuple[str, ...] = (FULL, SLIDING)
+) -> list[str]:
     """The kind of attention of every layer: as written, else as the class derives it."""
     given = c.value("layer_types")
     if given is None:
         return otherwise
-    legacy = {"attention": FULL}
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
         raise c.wrong("layer_types", "a list of texts")
-    types = [legacy.get(one, one) for one in given]
+    types = [FULL if one == "attention" else str(one) for one in given]
     unknown = next((one for one in types if one not in known), None)
     if unknown:
         raise c.bad(f"layer_types holds {unknown:.60}", f"understood here are {', '.join(known)}")
@@ -154,7 +162,7 @@ def every(c: Config, period: int) -> list[str]:
 
 
 def sliding_window(c: Config, types: list[str]) -> int | None:
-    """The window of the sliding layers. Raises InvalidFileError where some slide and none is given."""
+    """The window of the sliding layers. Raises InvalidFileError where some slide without one."""
     window = c.length("sliding_window")
     if window is None and SLIDING in types:
         raise c.bad("sliding_window is missing", "some layers slide: add how many tokens they see")

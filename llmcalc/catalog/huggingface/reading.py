@@ -15,8 +15,9 @@ _HINT = "give the config.json of a Hugging Face model, unchanged"
 def read_config(text: str, origin: str) -> dict[str, Any]:
     """The mapping that `text` holds; `origin` names the file in errors.
 
-    `Infinity` passes, since real configs of state-space models write it for keys that no count reads;
-    NaN, a key that stands twice, anything but one JSON object and absurd sizes raise InvalidFileError.
+    `Infinity` passes, since real configs of state-space models write it where no count reads it;
+    NaN, a key that stands twice, anything but one JSON object and absurd sizes raise
+    InvalidFileError.
     """
     if len(text) > LARGEST:
         raise _bad(origin, f"the file has {len(text)} characters, at most {LARGEST} are read")
