@@ -63,12 +63,9 @@ class Question:
     """What to run and where, for all models alike."""
 
     gpu: GpuSpec
-    gpus: int
     batch: int
     seq: int
     setup: Setup
-    split: bool = False
-    """Whether the user said how to split; else the planner does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +87,6 @@ def fits(cards: Sequence[ModelCard], question: Question, *, strict: bool = False
 
     Raises ImpossibleError for impossible sizes, or a split that a model does not allow.
     """
-    at_least_one(batch=question.batch, seq=question.seq, gpus=question.gpus)
     ask = _ask(question)
     placed = sorted((_placed(card, ask) for card in cards), key=_rank)
     return _report(placed, question, ask, tables.named(placed, ask), strict=strict)
@@ -104,7 +100,6 @@ def fit_catalog(
     Models that the asked split does not divide are left out with a warning. Raises ImpossibleError
     for impossible sizes.
     """
-    at_least_one(batch=question.batch, seq=question.seq, gpus=question.gpus)
     ask = _ask(question)
     problems: list[LlmcalcError] = []
     placed: list[Placed] = []
@@ -134,17 +129,9 @@ def _report(
 
 
 def _ask(question: Question) -> Ask:
-    chosen = question.setup
-    return Ask(
-        batch=question.batch,
-        seq=question.seq,
-        capacity=capacity(question.gpu).bytes,
-        gpus=question.gpus,
-        weights=chosen.weights,
-        kv=chosen.kv,
-        runtime=chosen.runtime,
-        parallel=chosen.parallel if question.split else None,
-    )
+    at_least_one(batch=question.batch, seq=question.seq)
+    offered = capacity(question.gpu).bytes
+    return question.setup.ask(batch=question.batch, seq=question.seq, capacity=offered)
 
 
 def _placed(card: ModelCard, ask: Ask) -> Placed:
@@ -173,7 +160,7 @@ def _result(
         seq=found.seq,
         batch=question.batch,
         gpu=question.gpu.name,
-        gpus=question.gpus,
+        gpus=ask.gpus,
         parallel={"tp": parallel.tp, "pp": parallel.pp, "ep": parallel.ep, "dp": parallel.dp},
         parts=found.stage.parts(found.batch, found.seq),
         advice=one.advice(ask),
@@ -186,7 +173,7 @@ def _assumptions(question: Question) -> dict[str, str | int]:
     known = capacity(question.gpu)
     gib = known.bytes / 2**30
     return {
-        "GPU": f"{question.gpus} × {question.gpu.name}, {gib:.2f} GiB each {known.basis}",
+        "GPU": f"{question.setup.gpus} × {question.gpu.name}, {gib:.2f} GiB each {known.basis}",
         "batch": question.batch,
         "sequence": question.seq,
         **question.setup.assumptions,

@@ -41,7 +41,7 @@ class FlopsResult:
     assumptions: Mapping[str, str | int]
 
 
-def flops(  # noqa: PLR0913  one option each
+def flops(
     card: ModelCard,
     *,
     batch: int = 1,

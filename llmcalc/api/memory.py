@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from llmcalc.api.request import at_least_one, within_limit
-from llmcalc.api.setup import Setup
+from llmcalc.api.setup import Setup, shown
 from llmcalc.blueprint import lower
+from llmcalc.blueprint.shard import Parallel
 from llmcalc.engines import limits
 from llmcalc.engines import memory as engine
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.limits import Limits, Shape
 from llmcalc.engines.memory import Basis, Part, Stage
 from llmcalc.formula import is_recording, record_sum
+from llmcalc.planner.fit import Planner
 from llmcalc.report.model import Column, Report, Table
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
@@ -72,7 +74,7 @@ class Room:
     kv_budget: int | None = None
 
 
-def memory(  # noqa: PLR0913  one option each
+def memory(
     card: ModelCard,
     chosen: Setup,
     *,
@@ -88,23 +90,28 @@ def memory(  # noqa: PLR0913  one option each
     """
     at_least_one(batch=batch, seq=seq, max_model_len=max_model_len)
     within_limit(card, seq, option="--seq", force=force)
-    stages = engine.stages(
-        lower(card),
-        format=chosen.weights,
-        kv_dtype=chosen.kv,
-        runtime=chosen.runtime,
-        parallel=chosen.parallel,
-    )
+    place = room or Room()
+    offered = capacity(place.gpu).bytes if place.gpu else 0
+    planner = Planner(lower(card), None)
+    ask = chosen.ask(batch=batch, seq=seq, capacity=offered)
+    parallel = planner.split(ask)
+    stages = planner.stages(ask, parallel)
     shape = Shape(
-        batch=-(-batch // chosen.parallel.dp),
+        batch=-(-batch // parallel.dp),
         seq=seq,
         longest=max_model_len or card.max_position_embeddings or seq,
         limit=card.max_position_embeddings,
     )
     stage = engine.fullest(stages, shape.batch, seq)
-    place = room or Room()
     result = _result(
-        card, chosen, stage, shape, _limits(stages, shape, chosen.parallel.dp, place), place
+        card,
+        chosen,
+        batch,
+        stage,
+        shape,
+        parallel,
+        place,
+        _limits(stages, shape, parallel.dp, place),
     )
     _explain(result)
     return Report(
@@ -127,8 +134,15 @@ def _limits(stages: tuple[Stage, ...], shape: Shape, replicas: int, room: Room) 
     return limits.least(found, replicas)
 
 
-def _result(  # noqa: PLR0913, PLR0917  the whole question
-    card: ModelCard, chosen: Setup, stage: Stage, shape: Shape, found: Limits | None, room: Room
+def _result(
+    card: ModelCard,
+    chosen: Setup,
+    batch: int,
+    stage: Stage,
+    shape: Shape,
+    parallel: Parallel,
+    room: Room,
+    found: Limits | None,
 ) -> MemoryResult:
     parts = stage.parts(shape.batch, shape.seq)
     sums = {group: sum(part.bytes for part in parts if part.group == group) for group in GROUPS}
@@ -139,7 +153,7 @@ def _result(  # noqa: PLR0913, PLR0917  the whole question
         state_bytes_per_sequence=0,
         parts=parts,
         gpu=room.gpu.name if room.gpu else None,
-        gpus=chosen.parallel.gpus,
+        gpus=parallel.gpus,
         capacity=capacity(room.gpu).bytes if room.gpu else None,
         budget=found.budget if found else None,
         free=found.free if found else None,
@@ -149,13 +163,17 @@ def _result(  # noqa: PLR0913, PLR0917  the whole question
         max_batch=found.max_batch if found else None,
         max_context=found.max_context if found else None,
         basis="modelled",
-        assumptions=_assumptions(chosen, shape, room),
+        assumptions=_assumptions(chosen, batch, shape, parallel, room),
     )
 
 
-def _assumptions(chosen: Setup, shape: Shape, room: Room) -> dict[str, str | int]:
-    named: dict[str, str | int] = {"batch": shape.batch * chosen.parallel.dp, "sequence": shape.seq}
+def _assumptions(
+    chosen: Setup, batch: int, shape: Shape, parallel: Parallel, room: Room
+) -> dict[str, str | int]:
+    named: dict[str, str | int] = {"batch": batch, "sequence": shape.seq}
     named |= chosen.assumptions
+    if parallel.gpus > 1:
+        named["split"] = shown(parallel)
     if room.gpu:
         named["capacity"] = capacity(room.gpu).basis
         named["utilisation"] = f"{room.utilization:g}"

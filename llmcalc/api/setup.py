@@ -9,31 +9,44 @@ from llmcalc.blueprint.shard import Parallel
 from llmcalc.catalog.data import quantization, runtime
 from llmcalc.engines.kv import KV_BITS
 from llmcalc.errors import ImpossibleError, UsageError
+from llmcalc.planner.fit import Ask
 from llmcalc.spec.quantization import Quantization
 from llmcalc.spec.runtime import Runtime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """How a model is stored and run."""
+    """How a model is stored and run, and on how many GPUs."""
 
     weights: Quantization
     kv: str
     runtime: Runtime
-    parallel: Parallel
+    gpus: int = 1
+    parallel: Parallel | None = None
+    """The split where the user says it; None: the one that needs least memory on each GPU."""
+
+    def ask(self, *, batch: int, seq: int, capacity: int) -> Ask:
+        """The planner's question for so many sequences of so many tokens."""
+        return Ask(
+            batch=batch,
+            seq=seq,
+            capacity=capacity,
+            gpus=self.gpus,
+            weights=self.weights,
+            kv=self.kv,
+            runtime=self.runtime,
+            parallel=self.parallel,
+        )
 
     @property
     def assumptions(self) -> dict[str, str | int]:
         """In words."""
-        named: dict[str, str | int] = {
+        return {
             "weights": self.weights.title,
             "KV cache": self.kv,
             "runtime": self.runtime.title,
             "prefill": f"{self.runtime.prefill_tokens:,} tokens at a time",
         }
-        if not self.parallel.alone or self.parallel.dp > 1:
-            named["parallel"] = shown(self.parallel)
-        return named
 
 
 def setup(
@@ -41,16 +54,26 @@ def setup(
     weights: str = "bf16",
     kv: str = "bf16",
     engine: str = "generic",
-    parallel: Parallel | None = None,
+    gpus: int | None = None,
+    tp: int | None = None,
+    pp: int | None = None,
+    ep: int | None = None,
+    dp: int | None = None,
 ) -> Setup:
-    """Look the names up. Raises UsageError for one that does not exist."""
+    """Look the names up and agree on a split.
+
+    Raises UsageError for an unknown name, ImpossibleError where the split contradicts `gpus`.
+    """
     if kv not in KV_BITS:
         raise UsageError(f"--kv {kv} is no cache format", hint=f"have: {', '.join(KV_BITS)}")
+    at_least_one(gpus=gpus, tp=tp, pp=pp, ep=ep, dp=dp)
+    parallel = _split(gpus, tp, pp, ep, dp)
     return Setup(
         weights=quantization(weights),
         kv=kv,
         runtime=runtime(engine),
-        parallel=parallel or Parallel(),
+        gpus=parallel.gpus if parallel else gpus or 1,
+        parallel=parallel,
     )
 
 
@@ -60,25 +83,18 @@ def shown(parallel: Parallel) -> str:
     return " × ".join(f"{name} {ranks}" for name, ranks in named.items() if ranks > 1) or "one GPU"
 
 
-def split(
-    gpus: int | None,
-    *,
-    tp: int | None = None,
-    pp: int | None = None,
-    ep: int | None = None,
-    dp: int | None = None,
-) -> Parallel:
-    """The split that the options say; what --gpus leaves over are replicas, or tensor ranks if nothing is said.
-
-    Raises ImpossibleError where they contradict each other.
-    """
-    at_least_one(gpus=gpus, tp=tp, pp=pp, ep=ep, dp=dp)
-    if gpus and not (tp or pp or dp):
-        return Parallel(tp=gpus, ep=ep or 1)
+def _split(
+    gpus: int | None, tp: int | None, pp: int | None, ep: int | None, dp: int | None
+) -> Parallel | None:
+    """What the options say, None if they say nothing; GPUs that they leave over are replicas."""
+    if not (tp or pp or ep or dp):
+        return None
+    if ep and not (tp or pp or dp):
+        tp = gpus or ep
     used = (tp or 1) * (pp or 1) * (dp or 1)
     if gpus and dp is None and gpus % used == 0:
-        return Parallel(tp=tp or 1, pp=pp or 1, ep=ep or 1, dp=gpus // used)
-    if gpus and gpus != used:
+        dp = gpus // used
+    elif gpus and gpus != used:
         raise ImpossibleError(
             f"--tp {tp or 1} × --pp {pp or 1} × --dp {dp or 1} is {used} GPUs, not --gpus {gpus}",
             hint="leave --gpus out, or make them agree",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,7 +25,10 @@ from llmcalc.cli.options import (
 from llmcalc.report.model import Report
 
 FILTERS = "Which models"
-Size = Annotated[int | None, typer.Option(metavar="N", parser=units.count, rich_help_panel=FILTERS)]
+
+
+def _bound(help: str) -> Any:
+    return typer.Option(metavar="N", parser=units.count, help=help, rich_help_panel=FILTERS)
 
 
 @command(
@@ -34,11 +37,11 @@ Size = Annotated[int | None, typer.Option(metavar="N", parser=units.count, rich_
     "llmcalc fit --gpu 4090 --weights int4 --family qwen --all",
     "llmcalc fit deepseek-v3 --gpu h200 --gpus 8 --weights fp8 --seq 32k --strict",
 )
-def fit(  # noqa: PLR0913  one parameter an option
+def fit(
     model: OptionalModels = None,
     *,
     gpu: Gpu,
-    gpus: Gpus = 1,
+    gpus: Gpus = None,
     batch: Batch = 16,
     seq: Seq = 4096,
     weights: Weights = "bf16",
@@ -49,30 +52,29 @@ def fit(  # noqa: PLR0913  one parameter an option
     ep: Ep = None,
     dp: Dp = None,
     name: Annotated[
-        str | None, typer.Option(help="Only names that contain this.", rich_help_panel=FILTERS)
+        str | None,
+        typer.Option(metavar="TEXT", help="Only names that contain this.", rich_help_panel=FILTERS),
     ] = None,
     family: Annotated[
-        str | None, typer.Option(help="Only this family.", rich_help_panel=FILTERS)
+        str | None, typer.Option(metavar="NAME", help="Only this family.", rich_help_panel=FILTERS)
     ] = None,
-    min_params: Size = None,
-    max_params: Size = None,
+    min_params: Annotated[int | None, _bound("At least so many parameters, as 7B.")] = None,
+    max_params: Annotated[int | None, _bound("At most so many parameters, as 70B.")] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Every model.", rich_help_panel=FILTERS)
     ] = False,
-    strict: Annotated[bool, typer.Option(help="Exit with 6 where a model does not fit.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 6 where a model does not fit.")
+    ] = False,
 ) -> Report:
     """Which models fit on these GPUs, how far, and what would make the others fit."""
     from llmcalc.api.fit import Question, fit_catalog, fits  # noqa: PLC0415  (commands load when called)
     from llmcalc.api.selection import Filter  # noqa: PLC0415
-    from llmcalc.api.setup import setup, split  # noqa: PLC0415
+    from llmcalc.api.setup import setup  # noqa: PLC0415
     from llmcalc.catalog import find  # noqa: PLC0415
 
-    asked = (tp, pp, ep, dp) != (None, None, None, None)
-    parallel = split(gpus, tp=tp, pp=pp, ep=ep, dp=dp) if asked else None
-    question = Question(
-        gpu=find.gpu(gpu), gpus=gpus, batch=batch, seq=seq, split=asked,
-        setup=setup(weights=weights, kv=kv, engine=runtime, parallel=parallel),
-    )  # fmt: skip
+    chosen = setup(weights=weights, kv=kv, engine=runtime, gpus=gpus, tp=tp, pp=pp, ep=ep, dp=dp)
+    question = Question(gpu=find.gpu(gpu), batch=batch, seq=seq, setup=chosen)
     if model:
         return fits([find.card(one) for one in model], question, strict=strict)
     wanted = Filter(

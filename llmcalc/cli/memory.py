@@ -33,7 +33,7 @@ LIMITS = "Room"
     "llmcalc memory llama3-70b --seq 8k --tp 8 --weights fp8 --explain",
     "llmcalc memory deepseek-v3 --seq 32k --kv-cache-memory-bytes 40GiB",
 )
-def memory(  # noqa: PLR0913  one parameter an option
+def memory(
     model: Model,
     *,
     batch: Batch = 1,
@@ -42,7 +42,7 @@ def memory(  # noqa: PLR0913  one parameter an option
     kv: Kv = "bf16",
     runtime: Runtime = "generic",
     gpu: OptionalGpu = None,
-    gpus: Gpus = 0,
+    gpus: Gpus = None,
     tp: Tp = None,
     pp: Pp = None,
     ep: Ep = None,
@@ -76,15 +76,10 @@ def memory(  # noqa: PLR0913  one parameter an option
     """Inference memory on each GPU, part by part, and how far a GPU or a cache budget goes."""
     from llmcalc.api.memory import Room  # noqa: PLC0415  (commands load when called)
     from llmcalc.api.memory import memory as answer  # noqa: PLC0415
-    from llmcalc.api.setup import setup, split  # noqa: PLC0415
+    from llmcalc.api.setup import setup  # noqa: PLC0415
     from llmcalc.catalog import find  # noqa: PLC0415
 
-    chosen = setup(
-        weights=weights,
-        kv=kv,
-        engine=runtime,
-        parallel=split(gpus or None, tp=tp, pp=pp, ep=ep, dp=dp),
-    )
+    chosen = setup(weights=weights, kv=kv, engine=runtime, gpus=gpus, tp=tp, pp=pp, ep=ep, dp=dp)
     room = Room(
         gpu=find.gpu(gpu) if gpu else None,
         utilization=gpu_memory_utilization,

@@ -49,7 +49,10 @@ Seq = Annotated[
     ),
 ]
 Gpus = Annotated[
-    int, typer.Option("--gpus", "-n", metavar="N", parser=units.count, help="Number of GPUs.")
+    int | None,
+    typer.Option(
+        "--gpus", "-n", metavar="N", parser=units.count, help="Number of GPUs, 1 if not said."
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Go over the model's context limit.")]
 Weights = Annotated[

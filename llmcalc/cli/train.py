@@ -19,7 +19,7 @@ def train(
     model: Model,
     *,
     gpu: OptionalGpu = None,
-    gpus: Gpus = 1,
+    gpus: Gpus = None,
     precision: Annotated[
         str, typer.Option(metavar="RECIPE", help="bf16-mixed, megatron, pure-bf16 or fp32.")
     ] = "bf16-mixed",
@@ -37,6 +37,6 @@ def train(
         find.card(model),
         recipe(precision),
         gpu=find.gpu(gpu) if gpu else None,
-        gpus=gpus,
+        gpus=gpus if gpus is not None else 1,
         shard=shard,
     )

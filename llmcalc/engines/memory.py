@@ -122,7 +122,7 @@ def stages(
     )
 
 
-def _stage(  # noqa: PLR0913  all that a stage is made of
+def _stage(
     rank: Ledger,
     held: dict[str, int],
     cache: kv.KvProfile,

@@ -37,7 +37,7 @@ class Elements:
     source="elements one after the other, as the format stores them",
     unit="B",
 )
-def stored_bytes(  # noqa: PLR0913  the symbols of one formula
+def stored_bytes(
     *, quantised: int, bits: int, kept: int, kept_bits: int, scales: int, scale_bits: int
 ) -> int:
     """Bytes of a group of weights, its scales included."""

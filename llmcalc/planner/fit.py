@@ -67,18 +67,24 @@ class Planner:
 
         Raises ImpossibleError for a split that the model does not allow.
         """
-        candidates = [ask.parallel] if ask.parallel else splits(self.ledger, ask.gpus)
-        seq = min(ask.seq, self.limit or ask.seq)
-        needs = [(self._needed(ask, parallel, seq), parallel) for parallel in candidates]
-        _, best = min(needs, key=lambda need: (need[0], need[1].gpus, need[1].pp))
-        return self._placed(ask, best, seq)
+        return self._placed(ask, self.split(ask), self._seq(ask))
 
-    def _needed(self, ask: Ask, parallel: Parallel, seq: int) -> int:
+    def split(self, ask: Ask) -> Parallel:
+        """The split that was asked for, else the one that needs least memory on each GPU."""
+        if ask.parallel:
+            return ask.parallel
+        needs = [(self._needed(ask, each), each) for each in splits(self.ledger, ask.gpus)]
+        return min(needs, key=lambda need: (need[0], need[1].gpus, need[1].pp))[1]
+
+    def _seq(self, ask: Ask) -> int:
+        return min(ask.seq, self.limit or ask.seq)
+
+    def _needed(self, ask: Ask, parallel: Parallel) -> int:
         batch = -(-ask.batch // parallel.dp)
-        return max(stage.total(batch, seq) for stage in self._stages(ask, parallel))
+        return max(stage.total(batch, self._seq(ask)) for stage in self.stages(ask, parallel))
 
     def _placed(self, ask: Ask, parallel: Parallel, seq: int) -> Fit:
-        stages = self._stages(ask, parallel)
+        stages = self.stages(ask, parallel)
         batch = -(-ask.batch // parallel.dp)
         stage = memory.fullest(stages, batch, seq)
         needed = stage.total(batch, seq)
@@ -98,7 +104,8 @@ class Planner:
             batch=batch,
         )
 
-    def _stages(self, ask: Ask, parallel: Parallel) -> tuple[memory.Stage, ...]:
+    def stages(self, ask: Ask, parallel: Parallel) -> tuple[memory.Stage, ...]:
+        """What one GPU of each pipeline stage holds under this split."""
         key = (ask.weights.name, ask.kv, ask.runtime.name, parallel.tp, parallel.pp, parallel.ep)
         if key not in self._held:
             self._held[key] = memory.stages(

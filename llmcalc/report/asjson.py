@@ -18,7 +18,10 @@ def asjson(report: Report) -> str:
     A field whose name ends in `_` (a Python keyword) is written without it. Raises ValueError for a
     number that is not finite, which no result may hold.
     """
-    payload: dict[str, Any] = {"schema": f"llmcalc/{report.command}/1", "results": list(report.results)}
+    payload: dict[str, Any] = {
+        "schema": f"llmcalc/{report.command}/1",
+        "results": list(report.results),
+    }
     if report.steps:
         payload["steps"] = [explain.values(step) for step in explain.unique(report.steps)]
     return json.dumps(payload, indent=2, ensure_ascii=False, allow_nan=False, default=plain) + "\n"

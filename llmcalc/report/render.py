@@ -10,7 +10,7 @@ from llmcalc.report.page import Page, Units
 Form = Literal["text", "json", "csv", "markdown"]
 
 
-def render(  # noqa: PLR0913  (one parameter a property of the page)
+def render(
     report: Report,
     form: Form = "text",
     *,
