@@ -1,9 +1,9 @@
 """Formulas that explain themselves.
 
-A formula is a tiny pure function of numbers under a decorator that holds its text and its source. While
-nobody records, a call costs one comparison more. Under `recording()` each call leaves a Step: the text,
-the values put in, the result. Texts are evaluated by the tests with the recorded values, so they cannot
-drift from the code; the shapes of weights are computed from their texts in the first place.
+A formula is a tiny pure function of numbers under a decorator that holds its text and its source.
+While nobody records, a call costs one comparison more. Under `recording()` each call leaves a Step:
+the text, the values put in, the result. Texts are evaluated by the tests with the recorded values,
+so they cannot drift from the code; the shapes of weights are computed from their texts anyway.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def formula(
 ) -> Callable[[Callable[P, Any]], Callable[P, Any]]:
     """Attach the text and the source of a formula to the function that computes it.
 
-    The symbols of the text are the names of the function's parameters, and it is called with keywords.
+    The symbols of the text are the names of the function's parameters, called with keywords.
     """
 
     def attach(function: Callable[P, Any]) -> Callable[P, Any]:

@@ -6,6 +6,9 @@ import re
 
 from llmcalc.errors import UsageError
 
+LONGEST = 40
+"""Characters of a number; more are a mistake."""
+
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
 
 NUMBER = r"\s*([0-9][0-9_,]*)(?:\.([0-9]+))?(?:[eE][+]?([0-9]{1,2}))?\s*([A-Za-z]*)\s*$"
@@ -24,7 +27,7 @@ def count(text: str | int) -> int:
 
 
 def length(text: str | int) -> int:
-    """A number of tokens in a sequence: 4096, 4k, 128K, 1M; the suffixes are binary, as context lengths are."""
+    """A number of tokens in a sequence: 4096, 4k, 128K, 1M; binary, as context lengths are."""
     return _parsed(
         text, _BINARY, "a number of tokens", "write it as 4096, 4k (4,096) or 128k (131,072)"
     )
@@ -38,10 +41,10 @@ def size(text: str | int) -> int:
 def _parsed(text: str | int, factors: dict[str, int], what: str, hint: str) -> int:
     if isinstance(text, int):
         return text  # a default, which an option passes through its parser too
-    match = re.match(NUMBER, text) if len(text) < 40 else None
+    match = re.match(NUMBER, text) if len(text) < LONGEST else None
     factor = factors.get(match[4].lower()) if match else None
     if match is None or factor is None:
-        raise UsageError(f"{text[:40]!r} is not {what}", hint=hint)
+        raise UsageError(f"{text[:LONGEST]!r} is not {what}", hint=hint)
     whole, decimals, exponent = (
         match[1].replace("_", "").replace(",", ""),
         match[2] or "",

@@ -1,1 +1,1 @@
-"""What the command line and library users call: each function answers one question with a Report."""
+"""What the command line and library users call: a function a question, a Report the answer."""

@@ -34,7 +34,7 @@ class FitResult:
     params: int
     active: int
     verdict: Verdict
-    """`fits` up to 0.9 of the capacity, `tight` up to all of it, `no` beyond it or beyond the context."""
+    """`fits` up to 0.9 of the capacity, `tight` up to all of it, else (or over the context) `no`."""
     needed: int
     capacity: int
     free: int
@@ -95,7 +95,7 @@ def fits(cards: Sequence[ModelCard], question: Question, *, strict: bool = False
 def fit_catalog(
     wanted: Filter, question: Question, *, everything: bool = False, strict: bool = False
 ) -> Report:
-    """Place every selected model of the catalog; a first screen shows the best, all of it `everything`.
+    """Place every selected model of the catalog; the tables show the best, or `everything`.
 
     Models that the asked split does not divide are left out with a warning. Raises ImpossibleError
     for impossible sizes.

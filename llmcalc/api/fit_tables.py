@@ -53,8 +53,8 @@ def _models(placed: Sequence[Placed], brief: tuple[int, ...], note: str) -> Tabl
 def _row(one: Placed) -> tuple[str, int, str, int, int, int, str]:
     found = one.found
     return (
-        one.card.name, one.count.total, found.verdict, found.needed, found.max_batch, found.max_context,
-        found.limit.replace("_", " "),
+        one.card.name, one.count.total, found.verdict, found.needed, found.max_batch,
+        found.max_context, found.limit.replace("_", " "),
     )  # fmt: skip
 
 

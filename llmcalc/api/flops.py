@@ -53,8 +53,8 @@ def flops(
 ) -> Report:
     """Count the FLOPs of one step.
 
-    `seq` new tokens a sequence in prefill and training, one in decode; `context` tokens seen, new ones
-    included (default: seq). Raises ImpossibleError for impossible sizes.
+    `seq` new tokens a sequence in prefill and training, one in decode; `context` tokens seen, new
+    ones included (default: seq). Raises ImpossibleError for impossible sizes.
     """
     at_least_one(batch=batch, seq=seq, context=context)
     workload = _workload(batch, seq, phase, context)

@@ -84,7 +84,7 @@ def memory(
     max_model_len: int | None = None,
     force: bool = False,
 ) -> Report:
-    """Memory of `batch` sequences of `seq` tokens. Weights and cache are exact, the rest is modelled.
+    """Memory of `batch` sequences of `seq` tokens; weights and cache exact, the rest modelled.
 
     Raises ImpossibleError for sizes or splits that the model does not allow.
     """

@@ -133,5 +133,5 @@ def _table(result: TrainResult) -> Table:
         title=f"{result.model}, {result.precision}, {result.shard} on {where}, each GPU",
         columns=(Column(key="part", title="part"), Column(key="bytes", title="size", unit="bytes")),
         rows=tuple(rows),
-        note=f"{result.bytes_per_parameter} bytes a parameter before sharding; activations come on top",
+        note=f"{result.bytes_per_parameter} bytes a parameter before sharding; activations on top",
     )

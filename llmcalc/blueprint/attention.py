@@ -25,12 +25,12 @@ def lower_attention(part: Attention, context: Context) -> tuple[Operation, ...]:
         *gate,
         *_qk_norms(part, dims, context),
         Cache(
-            name="kv", text="h_kv·(d_k + d_v)", dims=dims, elements=h_kv * (dims["d_k"] + dims["d_v"]),
-            units=h_kv, window=part.window,
+            name="kv", text="h_kv·(d_k + d_v)", dims=dims, window=part.window,
+            elements=h_kv * (dims["d_k"] + dims["d_v"]), units=h_kv,
         ),
         AttentionProduct(
             name="attention", heads=h, qk_dim=dims["d_k"], v_dim=dims["d_v"], window=part.window,
-            weights=(weight("sinks", "h", dims, "attention", "other", units=h),) if part.sinks else (),
+            weights=_sinks(dims, h) if part.sinks else (),
         ),
         Matmul(
             name="o", weight=weight("o_proj", "d, h·d_v", dims, "attention", units=h),
@@ -62,6 +62,10 @@ def _project(name: str, text: str, dims: dict[str, int], units: int, bias: str |
 
 def _bias(name: str, text: str, dims: dict[str, int], units: int) -> Weight:
     return weight(name, text, dims, "attention", "bias", units=units)
+
+
+def _sinks(dims: dict[str, int], h: int) -> tuple[Weight, ...]:
+    return (weight("sinks", "h", dims, "attention", "other", units=h),)
 
 
 def _qk_norms(part: Attention, dims: dict[str, int], context: Context) -> tuple[Elementwise, ...]:

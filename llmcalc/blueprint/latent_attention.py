@@ -1,8 +1,8 @@
 """Multi-head latent attention (arXiv:2405.04434, section 2.1).
 
-Keys and values come from one latent of r_kv + d_r numbers a token, and only that is cached. A prefill
-expands it to heads; a decoding engine instead absorbs W_UK and W_UV into queries and outputs, so that it
-attends over the latent itself: the same weights and matmul FLOPs, wider heads.
+Keys and values come from one latent of r_kv + d_r numbers a token, and only that is cached. A
+prefill expands it to heads; a decoding engine instead absorbs W_UK and W_UV into queries and
+outputs, so that it attends over the latent itself: the same weights and matmul FLOPs, wider heads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def lower_latent_attention(part: LatentAttention, context: Context) -> tuple[Ope
     expanded = (part.qk_nope_head_dim + d_r, part.v_head_dim)
     qk_dim, v_dim = (r_kv + d_r, r_kv) if context.absorbed else expanded
     return (
-        *_queries(part, dims, context),
+        *_queries(part, dims),
         Matmul(name="kv_a", weight=weight("kv_a_proj", "r_kv + d_r, d", dims, "attention")),
         norm("kv_a_norm", "r_kv", dims, "rms"),
         Matmul(
@@ -37,9 +37,7 @@ def lower_latent_attention(part: LatentAttention, context: Context) -> tuple[Ope
     )
 
 
-def _queries(
-    part: LatentAttention, dims: dict[str, int], context: Context
-) -> tuple[Operation, ...]:
+def _queries(part: LatentAttention, dims: dict[str, int]) -> tuple[Operation, ...]:
     if part.q_lora_rank is None:
         full = weight("q_proj", "h·(d_n + d_r), d", dims, "attention", units=part.num_heads)
         return (Matmul(name="q", weight=full),)

@@ -18,7 +18,7 @@ from llmcalc.blueprint.operations import (
     Operation,
     Section,
 )
-from llmcalc.blueprint.weight import weight
+from llmcalc.blueprint.weight import Weight, weight
 from llmcalc.spec.card import Block, ModelCard, Mtp, Tensor
 from llmcalc.spec.parts import Attention, LatentAttention, Mlp, Moe
 from llmcalc.spec.pattern import layer_names
@@ -44,14 +44,14 @@ def lower(card: ModelCard, *, absorbed: bool = False) -> Ledger:
     )
     return Ledger(
         hidden_size=card.hidden_size,
-        sections=(_first(card, context), *layers, _last(card, context)),
+        sections=(_first(card), *layers, _last(card)),
         order=order,
         mtp=_mtp(card, card.mtp, context) if card.mtp else (),
         tied=card.embedding.tied and card.head,
     )
 
 
-def _first(card: ModelCard, context: Context) -> Section:
+def _first(card: ModelCard) -> Section:
     """The token table, learned positions, and what leads from them to the first layer."""
     embedding = card.embedding
     dims = {"V": card.vocab_size, "d": card.hidden_size, "d_emb": embedding.dim or card.hidden_size}
@@ -73,7 +73,7 @@ def _first(card: ModelCard, context: Context) -> Section:
     return Section(name="embedding", times=1, operations=tuple(operations), kind="first")
 
 
-def _extra(tensor: Tensor) -> Any:
+def _extra(tensor: Tensor) -> Weight:
     dims = {f"n_{axis}": size for axis, size in enumerate(tensor.shape, start=1)}
     return weight(tensor.name, ", ".join(dims), dims, "other", "other")
 
@@ -89,7 +89,7 @@ def _block(block: Block, context: Context) -> tuple[Operation, ...]:
     return (*norms, *parts)
 
 
-def _last(card: ModelCard, context: Context) -> Section:
+def _last(card: ModelCard) -> Section:
     """The final norm and the head, which has no weight of its own where it is tied."""
     dims = {
         "V": card.vocab_size,
@@ -122,7 +122,7 @@ def _head(card: ModelCard, dims: dict[str, int]) -> Matmul:
 
 
 def _mtp(card: ModelCard, mtp: Mtp, context: Context) -> tuple[Section, ...]:
-    """Each head: two norms, the projection [d, 2·d], one block, a norm; as DeepSeek-V3 stores it."""
+    """Each head: two norms, a projection [d, 2·d], one block, a norm; as DeepSeek-V3 stores it."""
     dims = {"d": card.hidden_size, "V": card.vocab_size}
     operations: list[Operation] = [
         norm("mtp.token_norm", "d", dims, card.norm),

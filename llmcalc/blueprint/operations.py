@@ -1,7 +1,7 @@
 """The closed set of operations between architectures and engines.
 
-An operation carries what every engine needs and nothing of the architecture it came from: its weights,
-the sizes of its product, what it caches. `h` and `units` say along what and into how many indivisible
+An operation carries what every engine needs and nothing of the architecture it came from: its
+weights, the sizes of its product, what it caches. `heads` and `units` say into how many indivisible
 pieces tensor parallelism may cut it.
 """
 
@@ -30,6 +30,7 @@ class Matmul:
 
     @property
     def weights(self) -> tuple[Weight, ...]:
+        """The matrix, and its bias where there is one."""
         return (self.weight, self.bias) if self.bias else (self.weight,)
 
 
@@ -45,17 +46,18 @@ class GroupedMatmul:
 
     @property
     def width(self) -> int:
-        """Elements a token that this rank puts out on average, for the experts that the token visits."""
+        """Elements a token that this rank puts out, for the experts visited, on average."""
         return self.top_k * self.weight.numel // (self.experts * self.weight.shape[-1])
 
     @property
     def weights(self) -> tuple[Weight, ...]:
+        """The matrix, and its bias where there is one."""
         return (self.weight, self.bias) if self.bias else (self.weight,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionProduct:
-    """Queries times keys, and the weights of that times values: no parameters but optional sinks."""
+    """Queries times keys, and the weights of that times values; parameters are only sinks."""
 
     name: str
     heads: int

@@ -1,8 +1,9 @@
 """Parallelism: the ledger of the fullest rank of each pipeline stage.
 
-Tensor parallelism deals out the indivisible units of a weight (heads, rows of the feed-forward), and a
-rank holds at least one: with fewer KV heads than ranks they are replicated, as engines do. Expert
-parallelism deals out whole experts, which are then not cut further. Pipeline stages take whole layers.
+Tensor parallelism deals out the indivisible units of a weight (heads, rows of the feed-forward),
+and a rank holds at least one: with fewer KV heads than ranks they are replicated, as engines do. Expert
+parallelism deals out whole experts, which are then not cut further. Pipeline stages take whole
+layers.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Parallel:
 def shard(ledger: Ledger, parallel: Parallel) -> tuple[Ledger, ...]:
     """The ledger of the fullest rank of each pipeline stage.
 
-    Raises ImpossibleError for a split that the model does not allow, naming the nearest possible ones.
+    Raises ImpossibleError for a split that the model does not allow, naming the nearest ones.
     """
     refuse_impossible(ledger, parallel)
     if parallel.alone:
@@ -59,7 +60,7 @@ def shard(ledger: Ledger, parallel: Parallel) -> tuple[Ledger, ...]:
 
 
 def stages(order: tuple[str, ...], pp: int) -> list[tuple[str, ...]]:
-    """Layers of each stage in order; what does not divide goes to the earlier stages but the first."""
+    """Layers of each stage in order; the rest of the division goes to stages after the first."""
     base, more = divmod(len(order), pp)
     extra = [0] * pp
     for position in range(more):
@@ -88,7 +89,7 @@ def refuse_impossible(ledger: Ledger, parallel: Parallel) -> None:
             )
     if (parallel.tp * parallel.dp) % parallel.ep:
         raise ImpossibleError(
-            f"--ep {parallel.ep} does not divide the {parallel.tp * parallel.dp} ranks of --tp times --dp",
+            f"--ep {parallel.ep} does not divide --tp times --dp, {parallel.tp * parallel.dp}",
             hint="experts are dealt out among those ranks",
         )
 
@@ -187,5 +188,5 @@ def _rank_weight(weight: Weight, parallel: Parallel) -> Weight:
 
 
 def _share(elements: int, units: int | None, ranks: int) -> int:
-    """Elements on the rank that gets most of `units` equal pieces; all of them where units is None."""
+    """Elements on the rank that gets most of `units` equal pieces; all where units is None."""
     return elements if units is None else elements // units * -(-units // ranks)

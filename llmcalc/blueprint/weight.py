@@ -1,4 +1,4 @@
-"""One weight tensor: its shape as the paper writes it, its class for quantisation, its cut for sharding."""
+"""One weight: its shape as the paper writes it, its class for quantisation, how it shards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ Component = Literal[
     "other",
 ]
 COMPONENTS: tuple[Component, ...] = (
-    "embedding", "attention", "mlp", "experts", "shared_expert", "router", "ssm", "norm", "lm_head", "vision", "other"
+    "embedding", "attention", "mlp", "experts", "shared_expert", "router", "ssm", "norm", "lm_head",
+    "vision", "other",
 )  # fmt: skip
 
 Role = Literal["embedding", "linear", "expert", "head", "norm", "router", "bias", "other"]
@@ -42,7 +43,7 @@ class Weight:
     component: Component
     role: Role
     units: int | None = None
-    """Indivisible pieces along the axis that tensor parallelism cuts; None: every rank holds all."""
+    """Indivisible pieces along the axis that tensor parallelism cuts; None: all on every rank."""
     experts: int = 0
     """Pieces that expert parallelism deals out; 0: none."""
     learned: bool = True

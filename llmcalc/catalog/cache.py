@@ -117,7 +117,7 @@ def _are_entries(entries: Any) -> bool:
     return isinstance(entries, dict) and all(
         isinstance(raw, bytes)
         and isinstance(entry, tuple)
-        and len(entry) == 2
+        and len(entry) == 2  # noqa: PLR2004  (names and value)
         and isinstance(entry[0], tuple)
         and all(isinstance(name, str) for name in entry[0])
         and isinstance(entry[1], bytes)

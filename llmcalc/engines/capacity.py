@@ -1,4 +1,4 @@
-"""How much memory does a GPU really offer? What torch or the driver reports, not what the box says."""
+"""How much memory does a GPU offer? What torch or the driver reports, not what the box says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many FLOPs? Two per multiply-add; matmuls and attention, as torch's FlopCounterMode counts them."""
+"""How many FLOPs? Two per multiply-add; matmuls and attention, as torch's FlopCounterMode does."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from llmcalc.formula import formula, record_sum
 Mask = Literal["causal", "full"]
 
 MATMUL_TRAIN, ATTENTION_TRAIN, ATTENTION_MODEL = 3, 3.5, 3
-"""Forward and backward over forward: a matmul's two gradients; flash attention's backward computes its
-scores again, five products to the forward's two (arXiv:2307.08691, section 3.1); model FLOPs leave that out."""
+"""Forward and backward over forward: a matmul's two gradients; flash attention's backward computes
+its scores again, five products to the forward's two (arXiv:2307.08691, section 3.1); model FLOPs
+leave that out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +24,7 @@ class Flops:
     matmul: int
     attention: int
     model_attention: int
-    """Attention without what flash attention computes twice; equal to `attention` but in training."""
+    """Attention without what flash attention computes twice; differs in training only."""
     by_component: dict[str, int] = field(default_factory=dict)
 
     @property

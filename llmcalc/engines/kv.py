@@ -8,12 +8,12 @@ from llmcalc import formula
 from llmcalc.blueprint.operations import Cache, Ledger, Section
 
 KV_BITS = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "int4": 4}
-"""Bits of one cached element; scales of quantised caches are not counted (engines keep one a layer)."""
+"""Bits of one cached element; scales of quantised caches, one a layer, are not counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KvProfile:
-    """Cached elements of one token of one sequence, summed over layers that forget at the same window."""
+    """Cached elements of a token of one sequence, summed over layers with the same window."""
 
     elements: tuple[tuple[int | None, int], ...]
     """(window or None, elements a token), the smallest window first, None last."""

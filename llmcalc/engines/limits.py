@@ -1,4 +1,4 @@
-"""How far does a budget go? Tokens, sequences, the largest batch and the longest context within it."""
+"""How far does a budget go? Tokens, sequences, the largest batch, the longest context."""
 
 from __future__ import annotations
 

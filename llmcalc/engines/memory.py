@@ -1,7 +1,8 @@
 """Does it fit? The memory of one GPU by part, as a function of batch and context.
 
-Everything but the cache and the scratch space is fixed, and both grow in straight lines between a few
-kinks (a full window, a full prefill chunk): so the largest batch and context are solved, not searched.
+Everything but the cache and the scratch space is fixed, and both grow in straight lines between a
+few kinks (a full window, a full prefill chunk): so the largest batch and context are solved, not
+searched.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ class Stage:
         return (
             *held,
             Part(name="KV cache", group="kv_cache", bytes=cached, basis="exact"),
-            Part(name="live activations", group="activations", bytes=self.live(batch, seq), basis="modelled",
-                 source=self.runtime.prefill_tokens_source),
+            Part(name="live activations", group="activations", bytes=self.live(batch, seq),
+                 basis="modelled", source=self.runtime.prefill_tokens_source),
             Part(name="logits", group="activations", bytes=self.logits(batch), basis="modelled",
                  source=self.runtime.logits_source),
             *overheads(self.runtime, alone=self.alone),
@@ -157,7 +158,7 @@ def largest_batch(stage: Stage, seq: int, budget: int) -> int:
 
 
 def largest_context(stage: Stage, batch: int, budget: int, limit: int | None) -> int:
-    """The longest sequences, `batch` of them, within `budget` bytes and the model's limit; 0 if none."""
+    """The longest `batch` sequences within `budget` bytes and the model's limit; 0 if none."""
     chunk = stage.runtime.prefill_tokens
     kinks = (chunk // batch, -(-chunk // batch), *stage.cache.windows)
     return largest(lambda seq: stage.total(batch, seq), budget, kinks, limit)
@@ -170,7 +171,7 @@ UNBOUNDED = 2**40
 def largest(
     need: Callable[[int], int], budget: int, kinks: Iterable[int], limit: int | None = None
 ) -> int:
-    """The largest n ≥ 1 with need(n) ≤ budget, for a need that grows in straight lines between kinks."""
+    """The largest n with need(n) ≤ budget, for a need that grows straight between kinks; else 0."""
     last = limit or UNBOUNDED
     if need(1) > budget:
         return 0

@@ -1,4 +1,4 @@
-"""What does training hold whatever the batch? Weights, gradients, master weights and Adam's moments."""
+"""What does training hold whatever the batch? Weights, gradients, masters, Adam's moments."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ GROUPS: dict[Component, str] = {
     "norm": "norms",
     "router": "router",
 }
-"""How the components of parameters are named in a list of memory parts; the rest is `other weights`."""
+"""How components are named in a list of memory parts; the rest is `other weights`."""
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ def _bytes(elements: Elements, format: Quantization) -> int:
 
 
 def scales(weight: Weight, format: Quantization) -> int:
-    """Number of scales of one tensor: one a matrix, one an output row, or one a group along the row."""
+    """Number of scales of one tensor: one a matrix, an output row, or a group along the row."""
     if format.group is None:
         return 0
     if format.group == "tensor":
@@ -83,7 +83,7 @@ def scales(weight: Weight, format: Quantization) -> int:
 
 
 def stored(ledger: Ledger) -> Iterator[tuple[Weight, int]]:
-    """Every tensor in memory once, with how often it occurs: learned ones, and buffers but tied heads."""
+    """Every tensor in memory with how often it occurs: learned ones and buffers, tied ones once."""
     for section in ledger.sections:
         for operation in section.operations:
             for weight in getattr(operation, "weights", ()):

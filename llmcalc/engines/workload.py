@@ -12,7 +12,7 @@ Phase = Literal["prefill", "decode", "train"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """`batch` sequences of `query` new tokens each, which see `context` tokens, themselves included."""
+    """`batch` sequences of `query` new tokens, which see `context` tokens, new ones included."""
 
     phase: Phase
     batch: int
@@ -46,6 +46,6 @@ def causal_pairs(workload: Workload, window: int | None) -> int:
 
 
 def full_pairs(workload: Workload, window: int | None) -> int:
-    """Query-key pairs of the whole product, masked or not; a cache holds no more than the window."""
+    """Query-key pairs of the whole product, masked or not; a cache holds at most the window."""
     kept = min(workload.context, max(window or workload.context, workload.query))
     return workload.query * kept

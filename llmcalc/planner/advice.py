@@ -10,6 +10,8 @@ from llmcalc.planner.fit import COMFORT, Ask, Fit, Planner, Verdict, judged
 from llmcalc.spec.quantization import Quantization
 
 MOST_GPUS = 1024
+STEP = 256
+"""Tokens; a shorter context is advised in multiples of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +27,7 @@ class Advice:
 def advise(
     planner: Planner, ask: Ask, found: Fit, formats: tuple[Quantization, ...]
 ) -> tuple[Advice, ...]:
-    """Changes after which the model fits, or is tight where it did not fit; none where it fits already."""
+    """Changes after which it fits, or is tight where it did not fit; none where it fits already."""
     if found.verdict == "fits":
         return ()
     worth = ("fits",) if found.verdict == "tight" else ("fits", "tight")
@@ -67,14 +69,14 @@ def _quantised(planner: Planner, ask: Ask, formats: tuple[Quantization, ...]) ->
 
 
 def _shorter(planner: Planner, ask: Ask, found: Fit) -> Iterator[Advice]:
-    """The longest context that is comfortable, in steps of 256 tokens."""
+    """The longest context that is comfortable, in whole steps."""
     limit = planner.limit
     if limit and ask.seq > limit:
         yield _tried(
             planner, replace(ask, seq=limit), f"the model's {limit:,} tokens", f"--seq {limit}"
         )
     seq = planner.fit(replace(ask, capacity=int(COMFORT * ask.capacity))).max_context
-    seq = seq // 256 * 256 if seq > 1024 else seq
+    seq = seq // STEP * STEP or seq
     if 0 < seq < found.seq:
         yield _tried(planner, replace(ask, seq=seq), f"{seq:,} tokens each", f"--seq {seq}")
 
@@ -100,7 +102,7 @@ def _wider(planner: Planner, ask: Ask) -> Iterator[Advice]:
 
 
 def _offloaded(planner: Planner, ask: Ask, found: Fit) -> Iterator[Advice]:
-    """The fewest layers whose weights, kept in host memory, make room; slow, each token reads them over PCIe."""
+    """The fewest layers whose weights, in host memory, make room; each token reads them anew."""
     layers = len(planner.ledger.order)
     outside = sum(found.stage.weights.get(name, 0) for name in ("embedding", "head"))
     layer = (sum(found.stage.weights.values()) - outside) // layers

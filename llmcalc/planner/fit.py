@@ -16,13 +16,13 @@ Verdict = Literal["fits", "tight", "no"]
 Limit = Literal["weights", "kv_cache", "activations", "context", "nothing"]
 
 COMFORT = 0.9
-"""The share of the memory within which a model `fits`; above it is `tight`. vLLM's default utilisation
-(gpu_memory_utilization 0.9), which leaves room for what no model of memory sees."""
+"""The share of the memory within which a model `fits`; above it is `tight`. vLLM's default
+gpu_memory_utilization, which leaves room for what no model of memory sees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """What is to run: so many sequences of so many tokens, stored so, on so many bytes of so many GPUs."""
+    """What is to run: so many sequences of so many tokens, stored so, on so many GPUs."""
 
     batch: int
     seq: int
@@ -126,7 +126,7 @@ def judged(needed: int, capacity: int) -> Verdict:
 
 
 def _limit(stage: memory.Stage, ask: Ask, batch: int, seq: int) -> Limit:
-    """What ends it: the model's context, else what does not fit, else what fills a tight memory most."""
+    """What ends it: the model's context, else what does not fit, else what fills memory most."""
     if seq < ask.seq:
         return "context"
     if stage.fixed > ask.capacity:

@@ -12,9 +12,9 @@ MOST_TENSOR_RANKS = 8
 
 
 def splits(ledger: Ledger, gpus: int) -> Iterator[Parallel]:
-    """Every split of up to `gpus` devices worth a look: tensor ranks in a node, then stages, then replicas.
+    """Every split of up to `gpus` devices worth a look: tensor ranks, stages, replicas.
 
-    The splits for n devices are among those for more, so that more devices never need more memory each.
+    The splits for n devices are among those for more: more devices never need more memory each.
     """
     for tp in tensor_splits(ledger, min(gpus, MOST_TENSOR_RANKS)):
         for pp in _stage_counts(min(gpus // tp, len(ledger.order))):

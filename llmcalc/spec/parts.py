@@ -1,7 +1,7 @@
 """The parts a block is made of: one frozen dataclass a kind.
 
-`kind` is the key that a card writes (`- attn: {num_heads: 32}`). Names are those of Hugging Face configs.
-Every default is what most models do, so that a card says only what is special.
+`kind` is the key that a card writes (`- attn: {num_heads: 32}`). Names are those of Hugging Face
+configs. Every default is what most models do, so that a card says only what is special.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Activation = Literal["silu", "gelu", "relu", "relu2"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """Softmax attention: multi-head, grouped-query (`num_kv_heads` < `num_heads`) or multi-query."""
+    """Softmax attention: multi-head, grouped-query (fewer `num_kv_heads`) or multi-query."""
 
     num_heads: Width
     num_kv_heads: Width | None = None
@@ -81,7 +81,7 @@ class Moe:
     router_bias: Bool = False
     expert_bias: Bool = False
     correction_bias: Bool = False
-    """A stored buffer of one number an expert that balances the load (DeepSeek-V3); no parameter."""
+    """A stored buffer, one number an expert, that balances the load (DeepSeek-V3); not learned."""
     activation: Activation = "silu"
     kind: Literal["moe"] = "moe"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 LONGEST = 10_000
+_DIGITS = 6
 _TOKEN = re.compile(r"\s*(?:(\d+)\s*\*|([A-Za-z_][A-Za-z0-9_.-]*)|([()]))")
 
 
@@ -33,7 +34,7 @@ def _parse(text: str) -> list[str]:
         at = match.end()
         count, name, bracket = match.groups()
         if count is not None:
-            if counted or not 1 <= int(count[:6]) <= LONGEST or len(count) > 6:
+            if counted or not 1 <= int(count[:_DIGITS]) <= LONGEST or len(count) > _DIGITS:
                 raise PatternError(f"{count}* is no count of layers")
             times, counted = int(count), True
             continue
