@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 FIRST = {"fits": 10, "tight": 4, "no": 0}
 """Rows of a first screen, which has 24 lines for its header and assumptions too."""
 
+LIMITS: dict[str, str | None] = {"kv_cache": "kv cache", "nothing": None}
+
 COLUMNS = (
     Column(key="model", title="model"),
     Column(key="params", title="params B", unit="billions"),
@@ -50,11 +52,11 @@ def _models(placed: Sequence[Placed], brief: tuple[int, ...], note: str) -> Tabl
     )
 
 
-def _row(one: Placed) -> tuple[str, int, str, int, int, int, str]:
+def _row(one: Placed) -> tuple[str | int | None, ...]:
     found = one.found
     return (
         one.card.name, one.count.total, found.verdict, found.needed, found.max_batch,
-        found.max_context, found.limit.replace("_", " "),
+        found.max_context, LIMITS.get(found.limit, found.limit),
     )  # fmt: skip
 
 

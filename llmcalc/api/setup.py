@@ -44,7 +44,7 @@ class Setup:
         return {
             "weights": self.weights.title,
             "KV cache": self.kv,
-            "runtime": self.runtime.title,
+            "runtime": self.runtime.name,
             "prefill": f"{self.runtime.prefill_tokens:,} tokens at a time",
         }
 

@@ -1,9 +1,9 @@
 """Parallelism: the ledger of the fullest rank of each pipeline stage.
 
 Tensor parallelism deals out the indivisible units of a weight (heads, rows of the feed-forward),
-and a rank holds at least one: with fewer KV heads than ranks they are replicated, as engines do. Expert
-parallelism deals out whole experts, which are then not cut further. Pipeline stages take whole
-layers.
+and a rank holds at least one: with fewer KV heads than ranks they are replicated, as engines do.
+Expert parallelism deals out whole experts, which are then not cut further. Pipeline stages take
+whole layers.
 """
 
 from __future__ import annotations

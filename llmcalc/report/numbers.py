@@ -63,6 +63,12 @@ def significant(value: float, digits: int, least: int = 0) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def _three_digits(value: float) -> str:
+    """Three digits or more, aligned: 0.124, 13.0, 671, 1,026."""
+    decimals = max(0, 2 - floor(log10(value))) if value else 0
+    return f"{value:,.{decimals}f}"
+
+
 def _usd(value: float) -> str:
     return f"{value:,.2f}" if abs(value) >= SMALL or not value else significant(value, 4)
 
@@ -73,6 +79,6 @@ _FORMS: dict[Unit, Callable[[float], str]] = {
     "usd": _usd,
     "seconds": lambda value: significant(value, 4),
     "rate": lambda value: significant(value, 4, least=1),
-    "billions": lambda value: significant(value / 10**9, 3),
+    "billions": lambda value: _three_digits(value / 10**9),
 }
 """By unit; what is not named here is a count, and whole."""
