@@ -34,7 +34,7 @@ class FitResult:
     params: int
     active: int
     verdict: Verdict
-    """`fits` up to 0.9 of the capacity, `tight` up to all of it, else `no`; `no` over the context."""
+    """`fits` up to 0.9 of the capacity, `tight` up to all of it, or `no`, also over the context."""
     needed: int
     capacity: int
     free: int

@@ -5,20 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from llmcalc import formula
 from llmcalc.catalog.find import gpus as specs
+from llmcalc.engines.capacity import Witness, capacity
 from llmcalc.errors import InvalidFileError
-from llmcalc.formula import Step
 from llmcalc.report.model import Column, Report, Table, Value
-from llmcalc.spec.gpu import GpuMemory, GpuSpec, Price
-from llmcalc.units import GIB, MIB
-
-MemorySource = Literal["driver", "torch", "marketed"]
+from llmcalc.spec.gpu import GpuSpec, Price
 
 ASSUMPTIONS = {
-    "memory": "memory as the driver reports it, else as torch does, else as marketed",
+    "memory": "memory as torch reports it, else as the driver does, else as marketed",
     "bf16_tflop_s": "rates are dense peaks",
     "usd_per_hour": "price is the lowest that carries a date",
 }
@@ -49,10 +44,10 @@ class GpuRow:
     vendor: str
     kind: str
     """gpu, tpu, npu, apu or cpu."""
-    memory: int | None
-    """Bytes of one device."""
-    memory_source: MemorySource | None
-    """Who says so: the driver, torch, or only the box."""
+    memory: int
+    """Bytes of one device to plan on."""
+    memory_source: Witness
+    """Who says so: torch, the driver, or only the box."""
     marketed_gb: float | None
     bandwidth_gb_s: float | None
     """Peak memory bandwidth, decimal gigabytes a second."""
@@ -87,9 +82,9 @@ def gpus(
         for spec in known
         if _matches(spec, query, vendor, kind)
         for row in (_row(spec),)
-        if (row.memory or 0) >= (min_memory or 0)
+        if row.memory >= (min_memory or 0)
     ]
-    found.sort(key=lambda row: (-(row.memory or 0), row.gpu))
+    found.sort(key=lambda row: (-row.memory, row.gpu))
     return Report(
         command="gpus",
         results=tuple(found),
@@ -99,36 +94,6 @@ def gpus(
             *(error.message for error in broken),
             *([] if found else [f"none of {len(known)} GPUs matches"]),
         ),
-    )
-
-
-def memory_of(memory: GpuMemory) -> tuple[int, MemorySource] | tuple[None, None]:
-    """Bytes of one device and who says so, the most trustworthy source first."""
-    if memory.reported_mib is not None:
-        return int(memory.reported_mib * MIB), "driver"
-    if memory.torch_gib is not None:
-        return int(memory.torch_gib * GIB), "torch"
-    if memory.marketed_gb is not None:
-        return int(memory.marketed_gb * 10**9), "marketed"
-    return None, None
-
-
-def _memory_step(spec: GpuSpec, memory: int) -> Step:
-    """How the bytes follow from what the source says, in the source's unit."""
-    stated: tuple[tuple[str, float | None, str], ...] = (
-        ("reported_mib", spec.memory.reported_mib, "1024 · 1024"),
-        ("torch_gib", spec.memory.torch_gib, "1024 · 1024 · 1024"),
-        ("marketed_gb", spec.memory.marketed_gb, "1000 · 1000 · 1000"),
-    )
-    name, value, factor = next((n, v, f) for n, v, f in stated if v is not None)
-    return Step(
-        name=f"{spec.name}.memory",
-        text=f"int({name} · {factor})",
-        values={name: int(value) if value == int(value) else value},
-        result=memory,
-        unit="bytes",
-        basis="published",
-        source=spec.sources.get("memory_reported", spec.sources.get("memory", "")),
     )
 
 
@@ -147,9 +112,7 @@ def _cheapest(prices: Sequence[Price]) -> Price | None:
 
 
 def _row(spec: GpuSpec) -> GpuRow:
-    memory, source = memory_of(spec.memory)
-    if memory is not None and formula.is_recording():
-        formula.record(_memory_step(spec, memory))
+    offered = capacity(spec)
     price = _cheapest(spec.prices)
     return GpuRow(
         gpu=spec.name,
@@ -157,8 +120,8 @@ def _row(spec: GpuSpec) -> GpuRow:
         aliases=spec.aliases,
         vendor=spec.vendor,
         kind=spec.kind,
-        memory=memory,
-        memory_source=source,
+        memory=offered.bytes,
+        memory_source=offered.witness,
         marketed_gb=spec.memory.marketed_gb,
         bandwidth_gb_s=spec.memory.bandwidth_gb_s,
         bf16_tflop_s=spec.compute.bf16,

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from llmcalc import formula
+from llmcalc.api.selection import Filter, selected
 from llmcalc.blueprint import lower
-from llmcalc.catalog.find import cards
 from llmcalc.engines.params import count
-from llmcalc.errors import InvalidFileError
+from llmcalc.errors import LlmcalcError
 from llmcalc.report.model import Column, Report, Table
 from llmcalc.spec.card import ModelCard
 
@@ -59,16 +59,9 @@ def models(
 
     `min_params` and `max_params` bound the total, both included.
     """
-    broken: list[InvalidFileError] = []
-    known = cards(broken.append)
-    low, high = min_params or 0, max_params if max_params is not None else float("inf")
-    found = [
-        row
-        for card in known
-        if _matches(card, query, family)
-        for row in (_row(card),)
-        if low <= row.params <= high
-    ]
+    broken: list[LlmcalcError] = []
+    wanted = Filter(words=query, family=family, min_params=min_params, max_params=max_params)
+    found = [_row(card) for card in selected(wanted, broken.append)]
     found.sort(key=lambda row: (row.family, row.params, row.model))
     return Report(
         command="models",
@@ -77,15 +70,8 @@ def models(
         assumptions=tuple(ASSUMPTIONS.values()),
         warnings=(
             *(error.message for error in broken),
-            *([] if found else [f"none of {len(known)} models matches"]),
+            *([] if found else ["no model matches"]),
         ),
-    )
-
-
-def _matches(card: ModelCard, query: Sequence[str], family: str | None) -> bool:
-    names = " ".join((card.name, card.family, *card.aliases)).lower()
-    return all(word.lower() in names for word in query) and (
-        family is None or card.family.lower() == family.lower()
     )
 
 

@@ -77,7 +77,7 @@ def test_a_broken_file_tells_each_mistake_and_ends_with_code_4(
 def test_an_unexpected_error_is_one_line_without_traceback(
     llmcalc: Llmcalc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("llmcalc.api.models.cards", _broken)
+    monkeypatch.setattr("llmcalc.api.models.selected", _broken)
     run = llmcalc("models")
     assert run.code == 1
     assert run.err.startswith("error: unexpected ZeroDivisionError: on purpose\nhint: ")
@@ -86,7 +86,7 @@ def test_an_unexpected_error_is_one_line_without_traceback(
 
 
 def test_debug_shows_the_traceback(llmcalc: Llmcalc, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmcalc.api.models.cards", _broken)
+    monkeypatch.setattr("llmcalc.api.models.selected", _broken)
     run = llmcalc("models", "--debug")
     assert run.code == 1
     assert run.err.startswith("Traceback")
@@ -103,7 +103,7 @@ def test_an_interruption_ends_with_code_130(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("llmcalc.api.models.cards", interrupted)
+    monkeypatch.setattr("llmcalc.api.models.selected", interrupted)
     run = llmcalc("models")
     assert (run.code, run.out, run.err.strip()) == (130, "", "")
 

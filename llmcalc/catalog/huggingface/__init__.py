@@ -25,6 +25,7 @@ MODEL_TYPES = {
 }
 """The mapping of every model_type that is understood."""
 
+_HEAD = ("head_bias", "embedding", "mtp")
 SHOWN = 8
 """Keys that one error names."""
 
@@ -39,7 +40,7 @@ def card_from_config(data: dict[str, Any], name: str, origin: str) -> ModelCard:
     mapping = MODEL_TYPES[_model_type(data, origin)]
     c = Config(data, origin)
     head = _head(c)
-    architecture = mapping(c) | ({} if head else {"head": False})
+    architecture = mapping(c) if head else _without_head(c, mapping(c))
     _refuse_leftovers(c)
     return validate_data(ModelCard, _heading(c, name) | architecture, origin)
 
@@ -75,6 +76,16 @@ def _head(c: Config) -> bool:
         return False
     hint = "only language models are: a class that ends in ForCausalLM or Model"
     raise c.bad(f"the class {name:.60} is not understood", hint)
+
+
+def _without_head(c: Config, architecture: dict[str, Any]) -> dict[str, Any]:
+    """The architecture of a class that ends with the last norm."""
+    if "dim" in (architecture.get("embedding") or {}):
+        hint = "its class keeps the matrix that leads to the head: write a card by hand"
+        raise c.bad("word_embed_proj_dim without a head is not understood", hint)
+    rest = {key: value for key, value in architecture.items() if key not in _HEAD}
+    embedding = {k: v for k, v in (architecture.get("embedding") or {}).items() if k != "tied"}
+    return rest | ({"embedding": embedding} if embedding else {}) | {"head": False}
 
 
 def _refuse_leftovers(c: Config) -> None:

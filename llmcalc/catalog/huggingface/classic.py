@@ -22,21 +22,21 @@ _ACTS = ("activation_function",)
 
 def gpt2(c: Config) -> Body:
     """Learned positions, biases everywhere, a feed-forward part four times as wide."""
-    part = attention(c, **_BIASED, **_NO_ROTATION)
+    part = _attention(c, **_BIASED, **_NO_ROTATION)
     return _learned(c, block(part, _wide(c, "n_inner")), c.size("n_positions"))
 
 
 def gpt_bigcode(c: Config) -> Body:
     """GPT-2 with one key and value head for all."""
     heads = 1 if c.flag("multi_query") else c.size("num_attention_heads")
-    part = attention(c, kv_heads=heads, **_BIASED, **_NO_ROTATION)
+    part = _attention(c, kv_heads=heads, **_BIASED, **_NO_ROTATION)
     return _learned(c, block(part, _wide(c, "n_inner")), c.size("n_positions"))
 
 
 def gptj(c: Config) -> Body:
     """Attention without biases beside a feed-forward part, one norm for both; the head biased."""
     c.fixed("rotary", only=True)
-    part = attention(c, rotary_dim=c.count("rotary_dim"))
+    part = _attention(c, rotary_dim=c.count("rotary_dim"))
     one = block(part, _wide(c, "n_inner"), norms=1, placement="parallel")
     return uniform(c, one, norm="layer", head_bias=True, limit="n_positions")
 
@@ -45,7 +45,7 @@ def gpt_neo(c: Config) -> Body:
     """GPT-2 without biases of queries, keys and values, local attention on some layers."""
     feed = _wide(c, "intermediate_size")
     local, world = (
-        block(attention(c, o_bias=True, window=one, **_NO_ROTATION), feed)
+        block(_attention(c, o_bias=True, window=one, **_NO_ROTATION), feed)
         for one in (c.length("window_size"), None)
     )
     names = _neo_layers(c)
@@ -56,7 +56,7 @@ def gpt_neo(c: Config) -> Body:
 def gpt_neox(c: Config) -> Body:
     """Attention beside a feed-forward part with a norm each; a quarter of each head rotates."""
     bias = c.flag("attention_bias")
-    part = attention(c, qkv_bias=bias, o_bias=bias, rotary_dim=rotary_dim(c, 0.25, "rotary_pct"))
+    part = _attention(c, qkv_bias=bias, o_bias=bias, rotary_dim=rotary_dim(c, 0.25, "rotary_pct"))
     beside = "parallel" if c.flag("use_parallel_residual") else "pre"
     return uniform(c, block(part, mlp(c, gated=False, bias=True), placement=beside), norm="layer")
 
@@ -73,7 +73,7 @@ def opt(c: Config) -> Body:
     """GPT-2 with ReLU and two rows of positions more than the context; the 350M norms behind."""
     bias = c.flag("enable_bias")
     before = c.flag("do_layer_norm_before")
-    part = attention(c, qkv_bias=bias, o_bias=bias, **_NO_ROTATION)
+    part = _attention(c, qkv_bias=bias, o_bias=bias, **_NO_ROTATION)
     feed = mlp(c, c.size("ffn_dim"), gated=False, bias=bias, acts=_ACTS)
     width = c.maybe_size("word_embed_proj_dim")
     rows: dict[str, Any] = {"positions": c.size("max_position_embeddings") + 2}
@@ -91,7 +91,7 @@ def bloom(c: Config) -> Body:
     if c.says("n_embed"):
         c.agrees("hidden_size", c.size("n_embed"))
     c.value("n_inner")
-    part = attention(c, **_BIASED, **_NO_ROTATION)
+    part = _attention(c, **_BIASED, **_NO_ROTATION)
     four = 4 * c.size("hidden_size")
     feed = {"mlp": {"intermediate_size": four, "gated": False, "bias": True, "activation": "gelu"}}
     return uniform(c, block(part, feed), norm="layer", embedding={"norm": True}, limit="seq_length")
@@ -102,11 +102,11 @@ def falcon(c: Config) -> Body:
     new, parallel = c.flag("new_decoder_architecture"), c.flag("parallel_attn")
     heads, given = c.size("num_attention_heads"), c.maybe_size("num_kv_heads") or None
     kv = (given or heads) if new or not c.flag("multi_query") else 1
-    if not new and kv not in (1, heads):
+    if not new and not c.flag("multi_query") and kv != heads:
         raise c.bad(f"num_kv_heads {kv} needs new_decoder_architecture")
     bias = c.flag("bias")
     rotary = 0 if c.flag("alibi") else None
-    part = attention(c, kv_heads=kv, qkv_bias=bias, o_bias=bias, rotary_dim=rotary)
+    part = _attention(c, kv_heads=kv, qkv_bias=bias, o_bias=bias, rotary_dim=rotary)
     size = c.maybe_size("ffn_hidden_size") or 4 * c.size("hidden_size")
     feed = mlp(c, size, gated=False, bias=bias, acts=("activation",))
     norms = c.maybe_size("num_ln_in_parallel_attn") or (2 if new else 1)
@@ -127,7 +127,7 @@ def mpt(c: Config) -> Body:
         _check_mpt_attention(c, inner)
     four = 4 * c.size("hidden_size")
     feed = {"mlp": {"intermediate_size": four, "gated": False, "activation": "gelu"}}
-    one = block(attention(c, **_NO_ROTATION), feed)
+    one = block(_attention(c, **_NO_ROTATION), feed)
     return uniform(c, one, norm="layer_nobias", limit="max_seq_len")
 
 
@@ -143,6 +143,14 @@ def _check_mpt_attention(c: Config, inner: Any) -> None:
         if key in only and value != only[key]:
             message = f"attn_config.{key} {value!r:.40} is not understood"
             raise c.bad(message, f"only {only[key]} is; write a card by hand")
+
+
+def _attention(c: Config, **more: Any) -> dict[str, Any]:
+    """Attention of a class that knows no head_dim and no num_key_value_heads."""
+    heads = c.size("num_attention_heads")
+    c.agrees("head_dim", c.size("hidden_size") // heads)
+    c.agrees("num_key_value_heads", more.get("kv_heads") or heads)
+    return attention(c, **more)
 
 
 def _wide(c: Config, key: str) -> dict[str, Any]:

@@ -136,10 +136,13 @@ class Config:
 
     def leftovers(self) -> list[str]:
         """Keys not read that may change the architecture and differ from their class default."""
+        unused = {"sliding_window"} if self._data.get("use_sliding_window") is False else set()
         return [
             self._written[name]
             for name, value in self._data.items()
-            if name not in self._read and not neutral(name, value) and not self._is_default(name)
+            if name not in self._read | unused
+            and not neutral(name, value)
+            and not self._is_default(name)
         ]
 
     def _is_default(self, name: str) -> bool:

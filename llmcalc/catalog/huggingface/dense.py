@@ -177,7 +177,9 @@ def gemma3_text(c: Config) -> Body:
 def smollm3(c: Config) -> Body:
     """LLaMA where every fourth layer has no positions."""
     count, period = c.layer_count(), c.size("no_rope_layer_interval")
-    turns = c.numbers("no_rope_layers") or [int((i + 1) % period != 0) for i in range(count)]
+    turns = c.numbers("no_rope_layers")
+    if turns is None:
+        turns = [int((i + 1) % period != 0) for i in range(count)]
     if len(turns) != count:
         raise c.bad(f"no_rope_layers has {len(turns)} entries for {count} layers")
     window = c.length("sliding_window")

@@ -38,10 +38,14 @@ _WORDS = frozenset(
     quantization_config unsloth_fixed unsloth_version transformers.js_config for_llm_compressor
     sequence_parallel_enabled selective_checkpoint_enabled is_llama_config max_sequence_length n_ctx
     apply_residual_connection_post_layernorm ignore_keys_at_rope_validation attn_uses_sequence_id
-    alibi_bias_max attn_impl softmax_scale prefix_lm
+    alibi_bias_max attn_impl softmax_scale prefix_lm max_position_embeddings max_window_layers
     """.split()  # noqa: SIM905 (a table)
 )
-"""Generic keys, generation, losses, scores, scales, rotary angles, leftovers of frameworks."""
+"""Generic keys, generation, losses, scores, scales, rotary angles, leftovers of frameworks.
+
+max_window_layers does nothing without use_sliding_window, max_position_embeddings nothing without
+a table or angles: a mapping that knows either reads it.
+"""
 
 _SHAPES = re.compile(
     r"_.*|summary_.*|.*_token_ids?|.*_token_index|.*_eps|.*epsilon|.*dropout.*|.*pdrop"
@@ -52,7 +56,7 @@ _NEUTRAL: dict[str, Any] = {
     "pruned_heads": {}, "attention_bias": False, "mlp_bias": False, "lm_head_bias": False,
     "use_bias": False, "qk_layernorm": False, "use_qk_norm": False, "use_mrope": False,
     "use_sliding_window": False, "moe_layer_freq": 1, "use_parallel_embedding": False,
-    "position_embedding_type": "rope",
+    "position_embedding_type": "rope", "partial_rotary_factor": 1.0,
 }  # fmt: skip
 """Keys that change the architecture unless they hold this value."""
 
@@ -61,6 +65,8 @@ def neutral(key: str, value: Any) -> bool:
     """Whether a key that no mapping reads leaves the architecture alone."""
     if value is None or key in _WORDS or _SHAPES.fullmatch(key):
         return True
+    if key == "layer_types" and isinstance(value, list):
+        return all(one == "full_attention" for one in value)
     return key in _NEUTRAL and same(value, _NEUTRAL[key])
 
 

@@ -59,6 +59,8 @@ def phimoe(c: Config) -> Body:
 
 def olmoe(c: Config) -> Body:
     """Mixtral with norms over all queries and all keys."""
+    # The class sizes these norms by hidden_size, whatever head_dim says.
+    c.agrees("head_dim", c.size("hidden_size") // c.size("num_attention_heads"))
     part = attention(c, qk_norm="full", **biased(c))
     return uniform(c, block(part, _experts(c, "num_experts")), called="moe")
 
@@ -172,7 +174,8 @@ def llama4_text(c: Config) -> Body:
     kinds = layer_types(c, [CHUNKED if turn and chunk else FULL for turn in turns], (FULL, CHUNKED))
     c.flag("use_qk_norm")  # its norm has no weights
     step = c.size("interleave_moe_layer_step")
-    sparse = c.numbers("moe_layers") or list(range(step - 1, count, step))
+    listed = c.numbers("moe_layers")  # an empty list means none
+    sparse = list(range(step - 1, count, step)) if listed is None else listed
     if len(turns) != count:
         raise c.bad(f"no_rope_layers has {len(turns)} entries for {count} layers")
     names, blocks = [], {}

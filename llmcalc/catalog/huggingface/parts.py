@@ -35,6 +35,8 @@ def head_dim(c: Config) -> int:
     """Size of a query head: as written, else hidden_size / heads, which must divide."""
     heads, hidden = c.size("num_attention_heads"), c.size("hidden_size")
     given = c.maybe_size("head_dim")
+    if given is None and c.defaults.get("head_dim") is not None:
+        raise c.wrong("head_dim", "since this class has no rule for one that is null")
     if given is None and hidden % heads:
         message = f"hidden_size {hidden} does not divide by {heads} attention heads"
         raise c.bad(message, "correct one of them or give head_dim")
