@@ -1,68 +1,68 @@
-"""What the two main commands load: few modules, none of the heavy ones, once the catalog is warm."""
+"""What is not needed is not imported; modules are counted, not milliseconds."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-PROBE = """
-import json, sys
-from llmcalc.cli.main import main
-code = main({arguments!r})
-print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
-"""
+HEAVY = {"pydantic", "yaml", "numpy", "torch", "rich", "transformers", "huggingface_hub"}
 
 
-def loaded(cache: Path, *arguments: str) -> tuple[int, set[str]]:
-    """Exit code, and the modules that a fresh interpreter has loaded after a command."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROBE.format(arguments=list(arguments))],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"LLMCALC_CACHE": str(cache)},
+def _loaded(code: str) -> set[str]:
+    """Names of the modules that a fresh Python holds after the code."""
+    show = "import sys, json; sys.stdout = sys.__stdout__; print(json.dumps(list(sys.modules)))"
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{show}"], capture_output=True, text=True, check=True
     )
-    code, modules = json.loads(done.stderr.splitlines()[-1])
-    return code, set(modules)
-
-
-@pytest.fixture(scope="module")
-def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache that one run over the whole catalog has filled."""
-    cache = tmp_path_factory.mktemp("cache")
-    assert loaded(cache, "fit", "--gpu", "a100-80", "--batch", "16")[0] == 0
-    return cache
+    return set(json.loads(run.stdout.splitlines()[-1]))
 
 
 @pytest.mark.parametrize(
-    "arguments", [("params", "llama2-7b"), ("fit", "--gpu", "a100-80", "--batch", "16")]
+    "code",
+    [
+        "import llmcalc.cli.main",
+        "from llmcalc.cli.main import main; main(['--version'])",
+        "from llmcalc.cli.main import main; main(['--help'])",
+        "from llmcalc.cli.main import main; main(['schema'])",
+    ],
 )
-def test_a_warm_main_command_loads_nothing_heavy(arguments: tuple[str, ...], warm: Path) -> None:
-    code, modules = loaded(warm, *arguments)
-    assert code == 0
-    assert "llmcalc.blueprint.lower" in modules
-    heavy = ("pydantic", "yaml", "numpy", "torch", "rich", "platformdirs")
-    assert [name for name in heavy if name in modules] == []
+def test_a_light_line_loads_nothing_heavy(code: str) -> None:
+    assert not HEAVY & _loaded(code)
 
 
-def test_params_loads_no_gpu_and_no_other_command(warm: Path) -> None:
-    _, modules = loaded(warm, "params", "llama2-7b")
-    others = ("llmcalc.spec.gpu", "llmcalc.api.fit", "llmcalc.cli.fit", "llmcalc.planner")
-    assert [name for name in others if name in modules] == []
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["params", "llama2-7b"],
+        ["fit", "--gpu", "a100-80", "--batch", "16"],
+        ["memory", "llama3-8b", "--gpu", "h100"],
+        ["models", "zz-tiny"],
+        ["gpus", "zz"],
+    ],
+)
+def test_a_warm_catalog_loads_neither_yaml_nor_pydantic(line: list[str]) -> None:
+    code = f"from llmcalc.cli.main import main; assert main({line!r}) == 0"
+    _loaded(code)
+    assert not HEAVY & _loaded(code)
 
 
-def test_a_cold_cache_validates_and_answers_the_same(tmp_path: Path) -> None:
-    code, modules = loaded(tmp_path, "params", "llama2-7b")
-    assert code == 0
-    assert {"pydantic", "yaml"} <= modules
+def test_only_the_command_that_is_called_is_imported() -> None:
+    loaded = _loaded("from llmcalc.cli.main import main; main(['schema'])")
+    commands = {name for name in loaded if name.startswith("llmcalc.cli.")}
+    assert "llmcalc.cli.schema" in commands
+    assert not commands & {"llmcalc.cli.models", "llmcalc.cli.gpus", "llmcalc.cli.show"}
 
 
-def test_a_read_only_cache_only_costs_time() -> None:
-    code, modules = loaded(Path("/dev/null/nowhere"), "params", "llama2-7b")
-    assert code == 0
-    assert "pydantic" in modules
+def test_params_knows_nothing_of_gpus_and_plans() -> None:
+    loaded = _loaded("from llmcalc.cli.main import main; main(['params', 'llama2-7b'])")
+    assert "llmcalc.blueprint.lower" in loaded
+    assert not loaded & {"llmcalc.spec.gpu", "llmcalc.planner", "llmcalc.engines.memory"}
+
+
+def test_a_cache_that_cannot_be_written_only_costs_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLMCALC_CACHE", "/dev/null/nowhere")
+    code = "from llmcalc.cli.main import main; assert main(['params', 'llama2-7b']) == 0"
+    assert {"pydantic", "yaml"} <= _loaded(code)

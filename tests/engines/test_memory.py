@@ -1,0 +1,160 @@
+"""Memory of one GPU: parts, scratch space by hand, and limits against brute force."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from math import ceil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmcalc.blueprint import lower
+from llmcalc.blueprint.shard import Parallel
+from llmcalc.catalog.data import quantization, runtime
+from llmcalc.engines import activations
+from llmcalc.engines.kv import KvProfile
+from llmcalc.engines.memory import (
+    Stage,
+    fullest,
+    largest,
+    largest_batch,
+    largest_context,
+    stages,
+)
+from llmcalc.spec.card import ModelCard
+from llmcalc.spec.parts import Attention, Mlp, Moe
+from tests.strategies import cards, small_card
+
+GENERIC = runtime("generic")
+
+
+def _stages(model: ModelCard, **ranks: int) -> tuple[Stage, ...]:
+    return stages(
+        lower(model),
+        format=quantization("bf16"),
+        kv_dtype="bf16",
+        runtime=GENERIC,
+        parallel=Parallel(**ranks),
+    )
+
+
+def test_the_widest_part_of_a_layer_decides() -> None:
+    """Attention puts out 12 + 6 + 6 + 8, the MLP 3 times 20 less 12: both end at the residual."""
+    attention = Attention(num_heads=4, num_kv_heads=2, head_dim=3)
+    assert activations.widest(lower(small_card(attention, Mlp(intermediate_size=20)))) == 48
+    assert activations.widest(lower(small_card(attention, Mlp(intermediate_size=8)))) == 32
+    assert activations.widest(lower(small_card(attention))) == 32
+
+
+def test_experts_put_out_as_many_rows_as_a_token_visits() -> None:
+    moe = Moe(num_experts=8, num_experts_per_tok=3, intermediate_size=5)
+    # router 8, gate and up 3 · 5 each, down 3 · 8
+    assert activations.widest(lower(small_card(moe))) == 8 + 15 + 15 + 24
+
+
+@pytest.mark.parametrize(
+    ("batch", "seq", "tokens"),
+    [(1, 100, 100), (16, 100, 1_600), (16, 4_096, 2_048), (3_000, 1, 3_000), (3_000, 4_096, 3_000)],
+)
+def test_tokens_in_flight_are_a_chunk_or_one_of_each_sequence(
+    batch: int, seq: int, tokens: int
+) -> None:
+    assert activations.tokens_in_flight(batch, seq, 2_048) == tokens
+
+
+def test_parts_are_what_total_says_and_each_modelled_one_has_a_source() -> None:
+    model = small_card(Attention(num_heads=4), Mlp(intermediate_size=20), head=True, vocab=1_000)
+    (stage,) = _stages(model)
+    parts = {part.name: part for part in stage.parts(3, 50)}
+    assert parts["KV cache"].bytes == 3 * 50 * 2 * 8 * 2
+    assert parts["live activations"].bytes == 150 * (2 * 8 + 48) * 2
+    assert parts["logits"].bytes == 3 * 1_000 * 6
+    assert parts["mlp"].bytes == 480 * 2
+    assert sum(part.bytes for part in parts.values()) == stage.total(3, 50)
+    assert all(part.source for part in parts.values() if part.basis == "modelled")
+    assert "communication buffers" not in parts
+    (shared,) = _stages(model, tp=4)
+    assert "communication buffers" in {part.name for part in shared.parts(3, 50)}
+
+
+def test_only_the_last_stage_has_logits() -> None:
+    model = small_card(Mlp(intermediate_size=20), times=4, head=True, vocab=1_000)
+    first, last = _stages(model, pp=2)
+    assert (first.logits(7), last.logits(7)) == (0, 7 * 1_000 * 6)
+    assert fullest((first, last), 7, 10) is last
+
+
+@given(cards(), st.integers(1, 9), st.integers(1, 5_000))
+def test_parts_sum_to_the_total(model: ModelCard, batch: int, seq: int) -> None:
+    for stage in _stages(model, pp=min(2, len(lower(model).order))):
+        assert sum(part.bytes for part in stage.parts(batch, seq)) == stage.total(batch, seq)
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> tuple[list[int], list[int], int]:
+    """Kinks, the slope before each and after the last, and the need of n = 1."""
+    kinks = sorted(draw(st.sets(st.integers(2, 150), max_size=4)))
+    slopes = draw(st.lists(st.integers(0, 30), min_size=len(kinks) + 1, max_size=len(kinks) + 1))
+    return kinks, slopes, draw(st.integers(0, 200))
+
+
+@given(lines(), st.integers(0, 5_000), st.integers(1, 200), st.integers(1, 4))
+def test_largest_is_what_brute_force_finds(
+    line: tuple[list[int], list[int], int], budget: int, limit: int, divisor: int
+) -> None:
+    """Also where the need is rounded up, as a cache of half bytes is."""
+    kinks, slopes, start = line
+
+    def need(n: int) -> int:
+        edges = [1, *kinks, max(n, 151)]
+        grown = sum(
+            slope * max(0, min(n, high) - low)
+            for slope, (low, high) in zip(slopes, pairwise(edges), strict=True)
+        )
+        return start + ceil(grown / divisor)
+
+    by_hand = max((n for n in range(1, limit + 1) if need(n) <= budget), default=0)
+    assert largest(need, budget, kinks, limit) == by_hand
+
+
+@st.composite
+def random_stages(draw: st.DrawFn) -> Stage:
+    """A stage with a few windows, a chunk of the size of its sequences, and any format of cache."""
+    windows = draw(st.lists(st.integers(1, 60), unique=True, max_size=3))
+    elements = [(window, draw(st.integers(1, 40))) for window in sorted(windows)]
+    if draw(st.booleans()):
+        elements.append((None, draw(st.integers(1, 40))))
+    return Stage(
+        weights={"mlp": 1},
+        cache=KvProfile(elements=tuple(elements), bits=draw(st.sampled_from([4, 8, 16]))),
+        hidden_size=draw(st.integers(1, 9)),
+        widest=draw(st.integers(1, 30)),
+        head=draw(st.integers(0, 20)),
+        runtime=replace(GENERIC, prefill_tokens=draw(st.integers(1, 80))),
+        alone=True,
+        fixed=draw(st.integers(0, 3_000)),
+    )
+
+
+@given(random_stages(), st.integers(1, 90), st.integers(0, 60_000))
+def test_largest_batch_is_the_last_that_fits(stage: Stage, seq: int, budget: int) -> None:
+    found = largest_batch(stage, seq, budget)
+    assert found == 0 or stage.total(found, seq) <= budget
+    assert stage.total(found + 1, seq) > budget
+
+
+@given(random_stages(), st.integers(1, 40), st.integers(0, 60_000), st.integers(1, 200))
+def test_largest_context_is_the_last_that_fits(
+    stage: Stage, batch: int, budget: int, limit: int
+) -> None:
+    found = largest_context(stage, batch, budget, limit)
+    by_hand = [seq for seq in range(1, limit + 1) if stage.total(batch, seq) <= budget]
+    assert found == max(by_hand, default=0)
+
+
+def test_without_a_limit_a_windowed_model_has_no_end() -> None:
+    windowed = Attention(num_heads=4, window=10)
+    (stage,) = _stages(small_card(windowed))
+    assert largest_context(stage, 1, stage.total(1, 5_000), None) == 2**40
