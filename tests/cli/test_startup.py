@@ -57,7 +57,9 @@ def test_only_the_command_that_is_called_is_imported() -> None:
 
 
 def test_params_knows_nothing_of_gpus_and_plans() -> None:
-    loaded = _loaded("from llmcalc.cli.main import main; main(['params', 'llama2-7b'])")
+    code = "from llmcalc.cli.main import main; main(['params', 'llama2-7b'])"
+    _loaded(code)
+    loaded = _loaded(code)
     assert "llmcalc.blueprint.lower" in loaded
     assert not loaded & {"llmcalc.spec.gpu", "llmcalc.planner", "llmcalc.engines.memory"}
 
