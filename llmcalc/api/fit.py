@@ -103,16 +103,20 @@ def fit_catalog(
     ask = _ask(question)
     problems: list[LlmcalcError] = []
     placed: list[Placed] = []
+    undivided = 0
     for card in selected(wanted, problems.append):
         try:
             placed.append(_placed(card, ask))
-        except ImpossibleError as error:
-            problems.append(ImpossibleError(f"{card.name} left out: {error.message}"))
+        except ImpossibleError:
+            undivided += 1
     placed.sort(key=_rank)
     report = _report(
         placed, question, ask, tables.overview(placed, everything=everything), strict=strict
     )
-    return replace(report, warnings=tuple(problem.message for problem in problems))
+    warnings = [problem.message for problem in problems]
+    if undivided:
+        warnings.append(f"{undivided} models left out, which the asked split does not divide")
+    return replace(report, warnings=tuple(warnings))
 
 
 def _report(

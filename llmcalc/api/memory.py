@@ -14,6 +14,7 @@ from llmcalc.engines import memory as engine
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.limits import Limits, Shape
 from llmcalc.engines.memory import Basis, Part, Stage
+from llmcalc.errors import ImpossibleError
 from llmcalc.formula import is_recording, record_sum
 from llmcalc.planner.fit import Planner
 from llmcalc.report.model import Column, Report, Table
@@ -88,9 +89,20 @@ def memory(
 
     Raises ImpossibleError for sizes or splits that the model does not allow.
     """
-    at_least_one(batch=batch, seq=seq, max_model_len=max_model_len)
-    within_limit(card, seq, option="--seq", force=force)
     place = room or Room()
+    at_least_one(
+        batch=batch,
+        seq=seq,
+        max_model_len=max_model_len,
+        kv_cache_memory_bytes=place.kv_budget,
+    )
+    within_limit(card, seq, option="--seq", force=force)
+    within_limit(card, max_model_len or 1, option="--max-model-len", force=force)
+    if not 0 < place.utilization <= 1:
+        raise ImpossibleError(
+            f"--gpu-memory-utilization {place.utilization:g} is not possible",
+            hint="a share of the memory, above 0 and up to 1",
+        )
     offered = capacity(place.gpu).bytes if place.gpu else 0
     planner = Planner(lower(card), None)
     ask = chosen.ask(batch=batch, seq=seq, capacity=offered)

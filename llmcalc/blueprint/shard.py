@@ -106,11 +106,9 @@ def tensor_splits(ledger: Ledger, most: int) -> tuple[int, ...]:
                 heads.add(operation.heads)
             elif isinstance(operation, Cache) and operation.units:
                 kv_heads.add(operation.units)
-            elif (
-                isinstance(operation, (Matmul, GroupedMatmul))
-                and operation.weight.component in _ROWS
-            ):
-                rows.add(operation.weight.units or 1)
+            elif isinstance(operation, (Matmul, GroupedMatmul)) and operation.weight.units:
+                if operation.weight.component in _ROWS:
+                    rows.add(operation.weight.units)
     return tuple(
         n for n in range(1, most + 1)
         if all(h % n == 0 for h in heads | rows) and all(h % n == 0 or n % h == 0 for h in kv_heads)

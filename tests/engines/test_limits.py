@@ -1,0 +1,60 @@
+"""How far a budget goes, by hand and against the totals it was solved from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from llmcalc.catalog.data import runtime
+from llmcalc.engines.kv import KvProfile
+from llmcalc.engines.limits import Shape, least, within_cache, within_memory
+from llmcalc.engines.memory import Stage
+
+STAGE = Stage(
+    weights={"mlp": 900}, cache=KvProfile(elements=((None, 4),), bits=16), hidden_size=2, widest=6,
+    head=5, runtime=replace(runtime("generic"), prefill_tokens=10), alone=True, fixed=1_000,
+)  # fmt: skip
+"""8 B a cached token; 20 B a token in flight, at most 10 of them; 30 B of logits a sequence."""
+
+SHAPE = Shape(batch=2, seq=100, longest=50, limit=400)
+
+
+def test_weights_scratch_and_cache_share_the_memory() -> None:
+    found = within_memory(STAGE, SHAPE, 3_000)
+    needed = 1_000 + 2 * 100 * 8 + 10 * 20 + 2 * 30
+    assert (found.budget, found.free) == (3_000, 3_000 - needed)
+    # 3,000 − 1,000 − 200 − 60 are left for the cache: 4.35 sequences of 50 tokens of 8 B.
+    assert found.kv_tokens == 1_740 // 8 == 217
+    assert found.max_concurrency == pytest.approx(4.35)
+    # 1,200 + 830 a sequence; 1,000 + 200 + 60 + 16 a token
+    assert (found.max_batch, found.max_context) == (2, 108)
+
+
+def test_the_model_ends_what_memory_does_not() -> None:
+    assert within_memory(STAGE, SHAPE, 10**9).max_context == 400
+    assert within_cache(STAGE, SHAPE, 10**9).max_context == 400
+
+
+def test_a_budget_below_the_weights_holds_nothing() -> None:
+    found = within_memory(STAGE, SHAPE, 900)
+    assert (found.kv_tokens, found.max_concurrency, found.max_batch, found.max_context) == (
+        0, 0, 0, 0,
+    )  # fmt: skip
+    assert found.free < 0
+
+
+def test_a_budget_for_the_cache_alone() -> None:
+    found = within_cache(STAGE, SHAPE, 2_000)
+    assert (found.budget, found.free) == (2_000, 400)
+    assert (found.kv_tokens, found.max_concurrency) == (250, 5)
+    assert (found.max_batch, found.max_context) == (2, 125)
+
+
+def test_the_tightest_stage_decides_and_replicas_multiply() -> None:
+    roomy, tight = within_memory(STAGE, SHAPE, 9_000), within_memory(STAGE, SHAPE, 3_000)
+    found = least([roomy, tight, roomy], 3)
+    assert (found.budget, found.free) == (3_000, tight.free)
+    assert (found.kv_tokens, found.max_batch) == (3 * 217, 3 * 2)
+    assert found.max_concurrency == 3 * tight.max_concurrency
+    assert found.max_context == 108
