@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from llmcalc.api.request import not_negative
 from llmcalc.blueprint import lower
 from llmcalc.catalog.find import cards
 from llmcalc.engines.params import count
@@ -23,7 +24,11 @@ class Filter:
 
 
 def selected(wanted: Filter, on_problem: Callable[[InvalidFileError], None]) -> list[ModelCard]:
-    """The models of the catalog that pass; `on_problem` hears of files that cannot be used."""
+    """The models of the catalog that pass; `on_problem` hears of files that cannot be used.
+
+    Raises ImpossibleError for a negative bound.
+    """
+    not_negative(min_params=wanted.min_params, max_params=wanted.max_params)
     return [card for card in cards(on_problem) if _named(card, wanted) and _sized(card, wanted)]
 
 

@@ -31,7 +31,6 @@ Llmcalc = Callable[..., Any]
         ("show a b", "got unexpected extra argument(s) (b)", "llmcalc show --help"),
         ("gpus --units gbb", "invalid value for '--units': 'gbb' is not one of", "--help"),
         ("gpus --min-memory 1x", "'1x' is not a size", "write it as 80GB"),
-        ("models --min-params -5", "'-5' is not a count", "write it as 16"),
         ("gpus --json --csv", "--json and --csv exclude each other", "one form at a time"),
         ("schema modles", "no schema 'modles'", "did you mean models?"),
     ],

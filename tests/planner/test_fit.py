@@ -19,6 +19,7 @@ from llmcalc.errors import ImpossibleError
 from llmcalc.planner.fit import Ask, Planner, judged
 from llmcalc.planner.splits import splits
 from llmcalc.spec.card import ModelCard
+from llmcalc.spec.parts import Mlp
 from tests.strategies import cards, small_card
 
 GIB = 2**30
@@ -119,12 +120,14 @@ def test_a_shorter_context_limit_is_said_and_is_a_no() -> None:
 
 
 @pytest.mark.parametrize(
-    ("batch", "seq", "capacity", "limit"),
-    [(1, 512, 80, "nothing"), (1, 512, 10, "weights"), (64, 4_096, 80, "kv_cache"),
-     (4_096, 1, 15, "activations")],
+    ("name", "batch", "seq", "capacity", "limit"),
+    [("llama2-7b", 1, 512, 80, "nothing"), ("llama2-7b", 1, 512, 10, "weights"),
+     ("llama2-7b", 64, 4_096, 80, "kv_cache"), ("llama2-7b", 33, 4_096, 80, "kv_cache"),
+     # 256,000 logits of 6 B each against 18,432 B of cache
+     ("gemma-2b", 4_096, 1, 10, "activations")],
 )  # fmt: skip
-def test_what_runs_out(batch: int, seq: int, capacity: int, limit: str) -> None:
-    planner = Planner(lower(card("llama2-7b")), 4_096)
+def test_what_runs_out(name: str, batch: int, seq: int, capacity: int, limit: str) -> None:
+    planner = Planner(lower(card(name)), 4_096)
     found = planner.fit(replace(ASK, batch=batch, seq=seq, capacity=capacity * GIB))
     assert found.limit == limit
 
@@ -170,7 +173,7 @@ def test_stages_are_worked_out_once_a_split(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(
         memory, "stages", lambda *a, **k: calls.append(k["parallel"]) or before(*a, **k)
     )
-    planner = Planner(lower(small_card(*card("llama2-7b").blocks["dense"].parts)), None)
+    planner = Planner(lower(small_card(Mlp(intermediate_size=8))), None)
     for batch in range(1, 1_001):
         planner.fit(replace(ASK, batch=batch, gpus=1))
     assert calls == [Parallel()]

@@ -1,0 +1,111 @@
+"""Worked solutions: each text, evaluated by the tests' own evaluator, is the result it stands by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmcalc.api.fit import Question, fits
+from llmcalc.api.flops import flops
+from llmcalc.api.memory import Room, memory
+from llmcalc.api.params import params
+from llmcalc.api.setup import setup
+from llmcalc.api.train import train
+from llmcalc.catalog.data import recipe
+from llmcalc.catalog.find import card, gpu
+from llmcalc.formula import Step, recording
+from llmcalc.spec.card import ModelCard
+from tests.api.evaluate import evaluated, symbols
+from tests.strategies import cards
+
+DENSE, WINDOWS, MLA = "llama2-7b", "gemma3-27b-text", "deepseek-v3"
+MODELS = (DENSE, WINDOWS, MLA, "mixtral-8x7b", "gpt-oss-20b", "qwen1.5-moe-a2.7b", "opt-350m", "gpt2")
+
+ASKED: dict[str, Callable[[ModelCard], object]] = {
+    "params": lambda model: params([model]),
+    "prefill": lambda model: flops(model, batch=3, seq=1_000, context=1_024),
+    "decode": lambda model: flops(model, batch=3, phase="decode", context=1_024),
+    "train flops": lambda model: flops(model, phase="train", seq=1_024, attention="full"),
+    "memory": lambda model: memory(model, setup(), batch=3, seq=1_000),
+    "memory int4": lambda model: memory(model, setup(weights="int4", kv="int4"), seq=777),
+    "memory room": lambda model: memory(
+        model, setup(weights="int8", kv="fp8"), seq=999, room=Room(gpu=gpu("h100"))
+    ),
+    "memory fp8 tp": lambda model: memory(model, setup(weights="fp8", gpus=8), seq=999),
+    "memory pp": lambda model: memory(model, setup(pp=3, tp=1), seq=999),
+    "fit": lambda model: list(
+        fits([model], Question(gpu=gpu("h100"), batch=2, seq=1_000, setup=setup())).results
+    ),
+    "train": lambda model: train(model, recipe("megatron"), gpus=7, shard="zero2"),
+}
+
+
+def _steps(ask: str, model: ModelCard) -> list[Step]:
+    with recording() as steps:
+        ASKED[ask](model)
+    return steps
+
+
+def _check(step: Step) -> None:
+    assert evaluated(step.text, step.values) == Fraction(step.result), step
+    assert symbols(step.text) <= set(step.values), step
+    substituted = re.sub(r"(?<=\d),(?=\d{3})", "", step.substituted)
+    assert evaluated(substituted, {}) == Fraction(step.result), step
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("ask", ASKED)
+def test_each_text_with_its_values_is_its_result(ask: str, name: str) -> None:
+    steps = _steps(ask, card(name))
+    assert steps
+    for step in steps:
+        _check(step)
+
+
+@pytest.mark.parametrize("tp", [2, 4, 8, 16])
+@pytest.mark.parametrize("name", ["llama2-70b", "deepseek-v3", "gpt-oss-20b"])
+def test_a_rank_of_many_explains_its_own_share(name: str, tp: int) -> None:
+    with recording() as steps:
+        report = memory(card(name), setup(tp=tp), batch=2, seq=100)
+    cached = [step for step in steps if step.name.endswith("_per_token")]
+    assert sum(step.result for step in cached) == report.results[0].kv_bytes_per_token
+    for step in steps:
+        _check(step)
+
+
+@given(cards(), st.sampled_from([ask for ask in ASKED if "p" not in ask.split()[-1][-1:]]))
+def test_texts_hold_for_every_card(model: ModelCard, ask: str) -> None:
+    for step in _steps(ask, model):
+        _check(step)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("ask", ASKED)
+def test_every_formula_has_a_source_and_sums_and_shapes_need_none(ask: str, name: str) -> None:
+    for step in _steps(ask, card(name)):
+        terms = step.text.split(" + ")
+        is_sum = all(re.fullmatch(r"\w+", term) for term in terms)
+        is_shape = step.note.startswith("in ")
+        assert step.source or is_sum or is_shape, step
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_weights_of_params_sum_to_its_total(name: str) -> None:
+    """The steps before the last are the shapes; each component's sum is a term of the last."""
+    *shapes, total = _steps("params", card(name))
+    assert total.name == "total"
+    assert sum(step.result for step in shapes) == total.result
+    for component, size in total.values.items():
+        assert sum(step.result for step in shapes if step.note == f"in {component}") == size
+
+
+def test_nothing_is_recorded_when_nobody_asks() -> None:
+    with recording() as outer:
+        pass
+    params([card(DENSE)])
+    assert outer == []
