@@ -8,11 +8,20 @@ from llmcalc.spec.card import ModelCard
 
 def at_least_one(**values: int | None) -> None:
     """Refuse a number below one. Raises ImpossibleError naming the option."""
+    _at_least(1, values)
+
+
+def not_negative(**values: int | None) -> None:
+    """Refuse a number below zero. Raises ImpossibleError naming the option."""
+    _at_least(0, values)
+
+
+def _at_least(least: int, values: dict[str, int | None]) -> None:
     for name, value in values.items():
-        if value is not None and value < 1:
+        if value is not None and value < least:
             option = "--" + name.replace("_", "-")
             raise ImpossibleError(
-                f"{option} {value} is not possible", hint=f"{option} is at least 1"
+                f"{option} {value} is not possible", hint=f"{option} is at least {least}"
             )
 
 
