@@ -196,7 +196,7 @@ def _explain(result: MemoryResult) -> None:
     """The last step of the worked solution: the parts add up."""
     if is_recording():
         names = {part.name.replace(" ", "_"): part.bytes for part in result.parts}
-        record_sum("total_per_gpu", names, "B", "modelled")
+        record_sum("total_per_gpu", names, "bytes", "modelled")
 
 
 def _tables(result: MemoryResult, batch: int, seq: int) -> tuple[Table, ...]:

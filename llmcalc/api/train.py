@@ -68,7 +68,7 @@ def train(
         name: getattr(static, name)
         for name in ("weights", "gradients", "master_weights", "optimizer")
     }
-    record_sum("static", parts, "B")
+    record_sum("static", parts, "bytes")
     offered = capacity(gpu).bytes if gpu else None
     result = TrainResult(
         model=card.name,

@@ -33,7 +33,7 @@ def lower_attention(part: Attention, context: Context) -> tuple[Operation, ...]:
             weights=_sinks(dims, h) if part.sinks else (),
         ),
         Matmul(
-            name="o", weight=weight("o_proj", "d, h·d_v", dims, "attention", units=h),
+            name="o", weight=weight("o_proj", "d, h·d_v", dims, "attention", units=h, axis=1),
             bias=weight("o_proj.bias", "d", dims, "attention", "bias") if part.o_bias else None,
             to_residual=True,
         ),

@@ -42,7 +42,7 @@ def _mlp(
     )
     down = Matmul(
         name=f"{prefix}down",
-        weight=weight(f"{prefix}down_proj", "d, d_ff", dims, component, units=d_ff),
+        weight=weight(f"{prefix}down_proj", "d, d_ff", dims, component, units=d_ff, axis=1),
         bias=weight(f"{prefix}down_proj.bias", "d", dims, component, "bias") if bias else None,
         to_residual=True,
     )
@@ -69,11 +69,13 @@ def _experts(part: Moe, dims: dict[str, int]) -> tuple[Operation, ...]:
             name=f"experts.{name}",
             weight=weight(
                 f"experts.{name}_proj", f"E, {d_out}, {d_in}", dims, "experts", "expert",
-                units=part.intermediate_size, experts=part.num_experts,
+                units=part.intermediate_size, axis=2 if name == "down" else 1,
+                experts=part.num_experts,
             ),
             bias=weight(
                 f"experts.{name}_proj.bias", f"E, {d_out}", dims, "experts", "bias",
-                units=None if name == "down" else part.intermediate_size, experts=part.num_experts,
+                units=None if name == "down" else part.intermediate_size, axis=1,
+                experts=part.num_experts,
             ) if part.expert_bias else None,
             experts=part.num_experts,
             top_k=part.num_experts_per_tok,

@@ -31,7 +31,7 @@ def lower_latent_attention(part: LatentAttention, context: Context) -> tuple[Ope
         AttentionProduct(name="attention", heads=h, qk_dim=qk_dim, v_dim=v_dim),
         Matmul(
             name="o",
-            weight=weight("o_proj", "d, h·d_v", dims, "attention", units=h),
+            weight=weight("o_proj", "d, h·d_v", dims, "attention", units=h, axis=1),
             to_residual=True,
         ),
     )

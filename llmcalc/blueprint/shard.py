@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from math import prod
 
 from llmcalc.blueprint.operations import (
     AttentionProduct,
@@ -106,9 +107,12 @@ def tensor_splits(ledger: Ledger, most: int) -> tuple[int, ...]:
                 heads.add(operation.heads)
             elif isinstance(operation, Cache) and operation.units:
                 kv_heads.add(operation.units)
-            elif isinstance(operation, (Matmul, GroupedMatmul)) and operation.weight.units:
-                if operation.weight.component in _ROWS:
-                    rows.add(operation.weight.units)
+            elif (
+                isinstance(operation, (Matmul, GroupedMatmul))
+                and operation.weight.component in _ROWS
+                and operation.weight.units
+            ):
+                rows.add(operation.weight.units)
     return tuple(
         n for n in range(1, most + 1)
         if all(h % n == 0 for h in heads | rows) and all(h % n == 0 or n % h == 0 for h in kv_heads)
@@ -167,7 +171,7 @@ def _ranked(section: Section, parallel: Parallel) -> Section:
 def _rank(operation: Operation, parallel: Parallel) -> Operation:
     """The share of one operation that the fullest rank holds."""
     if isinstance(operation, Cache):
-        return replace(operation, elements=_share(operation.elements, operation.units, parallel.tp))
+        return _rank_cache(operation, parallel.tp)
     if isinstance(operation, (Matmul, GroupedMatmul)):
         bias = _rank_weight(operation.bias, parallel) if operation.bias else None
         return replace(operation, weight=_rank_weight(operation.weight, parallel), bias=bias)
@@ -181,8 +185,23 @@ def _rank(operation: Operation, parallel: Parallel) -> Operation:
 
 def _rank_weight(weight: Weight, parallel: Parallel) -> Weight:
     if weight.experts and parallel.ep > 1:
-        return replace(weight, numel=_share(weight.numel, weight.experts, parallel.ep))
-    return replace(weight, numel=_share(weight.numel, weight.units, parallel.tp))
+        return _cut(weight, 0, weight.experts, parallel.ep)
+    return _cut(weight, weight.axis, weight.units, parallel.tp)
+
+
+def _cut(weight: Weight, axis: int, units: int | None, ranks: int) -> Weight:
+    """The part of a weight that the fullest rank holds, cut along one axis."""
+    shape = list(weight.shape)
+    shape[axis] = _share(shape[axis], units, ranks)
+    return replace(weight, shape=tuple(shape), numel=prod(shape))
+
+
+def _rank_cache(cache: Cache, ranks: int) -> Cache:
+    """The cached heads of one rank, and their number where the formula shows it."""
+    if cache.units is None:
+        return cache
+    dims = cache.dims | {"h_kv": _share(cache.units, cache.units, ranks)}
+    return replace(cache, dims=dims, elements=_share(cache.elements, cache.units, ranks))
 
 
 def _share(elements: int, units: int | None, ranks: int) -> int:

@@ -44,8 +44,10 @@ class Weight:
     role: Role
     units: int | None = None
     """Indivisible pieces along the axis that tensor parallelism cuts; None: all on every rank."""
+    axis: int = 0
+    """The axis of the shape that tensor parallelism cuts."""
     experts: int = 0
-    """Pieces that expert parallelism deals out; 0: none."""
+    """Pieces along the first axis that expert parallelism deals out; 0: none."""
     learned: bool = True
 
 
@@ -57,17 +59,18 @@ def weight(
     role: Role = "linear",
     *,
     units: int | None = None,
+    axis: int = 0,
     experts: int = 0,
     learned: bool = True,
 ) -> Weight:
     """A weight whose shape is what `text` means for `dims`: `"h·d_k, d"` is (h·d_k, d)."""
-    shape = tuple(int(evaluate(axis, dims)) for axis in _axes(text))
+    shape = tuple(int(evaluate(size, dims)) for size in _axes(text))
     numel = 1
-    for axis in shape:
-        numel *= axis
+    for size in shape:
+        numel *= size
     return Weight(
         name=name, text=text, dims=dims, shape=shape, numel=numel, component=component, role=role,
-        units=units, experts=experts, learned=learned,
+        units=units, axis=axis, experts=experts, learned=learned,
     )  # fmt: skip
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 from llmcalc.errors import InvalidFileError, UnknownNameError
 
 LARGEST = 2**20
 """Bytes of a card or spec; the largest real one has a few thousand."""
-LARGEST_CONFIG = 2**24
+LARGEST_CONFIG = 2**22
 STDIN = "<stdin>"
 
 
@@ -41,24 +40,6 @@ def _bounded(raw: bytes, origin: str, largest: int) -> bytes:
         message = f"{origin}: the file has more than {largest} bytes"
         raise InvalidFileError(message, hint="a card, spec or config is a small text file")
     return raw
-
-
-def config(path: str) -> dict[str, Any]:
-    """The object that a `config.json` holds. Raises as `content`, InvalidFileError for another."""
-    import json  # noqa: PLC0415  (not needed for cards)
-
-    raw = content(path, LARGEST_CONFIG)
-    hint = "give the config.json of a model as published on the Hugging Face Hub"
-    try:
-        data = json.loads(raw.decode("utf-8-sig"))
-    except json.JSONDecodeError as error:
-        message = f"{path}:{error.lineno}: {error.msg[:1].lower()}{error.msg[1:]}"
-        raise InvalidFileError(message, hint=hint) from None
-    except (UnicodeDecodeError, RecursionError, ValueError):
-        raise InvalidFileError(f"{path}:1: the file is no JSON text", hint=hint) from None
-    if not isinstance(data, dict):
-        raise InvalidFileError(f"{path}:1: the file holds no JSON object", hint=hint)
-    return data
 
 
 def is_path(name: str) -> bool:

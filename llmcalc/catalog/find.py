@@ -105,9 +105,12 @@ def _card_file(path: str) -> ModelCard:
 
 
 def _config(path: str) -> ModelCard:
-    from llmcalc.catalog.huggingface import card_from_config  # noqa: PLC0415  (loads pydantic)
+    from llmcalc.catalog.huggingface import (  # noqa: PLC0415  (loads pydantic)
+        card_from_config,
+        read_config,
+    )
 
-    data = files.config(path)
+    data = read_config(files.content(path, files.LARGEST_CONFIG), path)
     folder, file = os.path.split(os.path.abspath(path))
     name = os.path.basename(folder) if file == "config.json" else os.path.splitext(file)[0]
     clean = re.sub(r"[^a-z0-9._-]+", "-", canonical(name)).strip("-._")[:80]

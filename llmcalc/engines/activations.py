@@ -12,7 +12,7 @@ ELEMENT_BYTES = 2
 @formula(
     "tokens · (2 · d + widest) · bytes",
     source="residual stream, its normed copy and the outputs alive in the widest part of a layer",
-    unit="B",
+    unit="bytes",
     basis="modelled",
 )
 def live_bytes(*, tokens: int, d: int, widest: int, bytes: int) -> int:
@@ -23,7 +23,7 @@ def live_bytes(*, tokens: int, d: int, widest: int, bytes: int) -> int:
 @formula(
     "b · V · bytes",
     source="one row of logits a sequence, its last position",
-    unit="B",
+    unit="bytes",
     basis="modelled",
 )
 def logits_bytes(*, b: int, V: int, bytes: int) -> int:  # noqa: N803  the field's symbol
@@ -56,10 +56,10 @@ def _widest_part(section: Section) -> int:
 
 
 def head_width(ledger: Ledger) -> int:
-    """Rows of the output head, 0 without one."""
+    """Rows of the output head, 0 without one; all of them, since the logits are gathered."""
     return max(
         (
-            operation.weight.shape[0]
+            operation.weight.units or operation.weight.shape[0]
             for section in ledger.sections
             for operation in section.operations
             if isinstance(operation, Matmul) and operation.weight.component == "lm_head"

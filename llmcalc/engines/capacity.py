@@ -62,7 +62,7 @@ def _step(gpu: GpuSpec, size: int, text: str, values: dict[str, float]) -> Step:
         text=text,
         values=plain,
         result=size,
-        unit="B",
+        unit="bytes",
         basis="published",
         source=source,
     )

@@ -7,7 +7,7 @@ from typing import Literal
 
 from llmcalc.blueprint.operations import AttentionProduct, GroupedMatmul, Ledger, Matmul
 from llmcalc.engines.workload import Workload, causal_pairs, full_pairs
-from llmcalc.formula import formula, record_sum
+from llmcalc.formula import Step, formula, is_recording, record, record_sum
 
 Mask = Literal["causal", "full"]
 
@@ -77,19 +77,23 @@ def count(ledger: Ledger, workload: Workload, mask: Mask = "causal") -> Flops:
     pairs = causal_pairs if mask == "causal" else full_pairs
     by_component: dict[str, int] = {}
     attention = 0
+    products: list[tuple[int, int]] = []
     for section in ledger.sections:
         for operation in section.operations:
             if isinstance(operation, AttentionProduct):
-                attention += section.times * attention_flops(
+                one = attention_flops(
                     b=workload.batch, h=operation.heads, d_qk=operation.qk_dim, d_v=operation.v_dim,
                     pairs=pairs(workload, operation.window),
                 )  # fmt: skip
+                attention += section.times * one
+                products.append((section.times, one))
             elif isinstance(operation, (Matmul, GroupedMatmul)):
                 component = operation.weight.component
                 flops = section.times * _product(operation, workload.tokens)
                 by_component[component] = by_component.get(component, 0) + flops
-    record_sum("forward matmul", by_component, "FLOP")
-    return _phased(by_component, attention, workload)
+    found = _phased(by_component, attention, workload)
+    _explain(by_component, products, attention, found)
+    return found
 
 
 def _product(operation: Matmul | GroupedMatmul, tokens: int) -> int:
@@ -99,6 +103,34 @@ def _product(operation: Matmul | GroupedMatmul, tokens: int) -> int:
         return grouped
     single: int = matmul_flops(t=tokens, d_in=d_in, d_out=d_out)
     return single
+
+
+def _explain(
+    by_component: dict[str, int], products: list[tuple[int, int]], attention: int, found: Flops
+) -> None:
+    """Record the steps from one layer to all of them, and from a forward to the phase."""
+    if not is_recording():
+        return
+    record_sum("forward matmul", by_component, "FLOP")
+    values: dict[str, int | float] = {}
+    for number, (times, one) in enumerate(products, start=1):
+        values |= {f"layers_{number}": times, f"a_{number}": one}
+    text = " + ".join(f"layers_{number} · a_{number}" for number in range(1, len(products) + 1))
+    if products:
+        _record(
+            "forward attention", text, values, attention, "each kind of layer, times its layers"
+        )
+    matmul = sum(by_component.values())
+    parts: dict[str, int | float] = {"matmul": matmul, "attention": attention}
+    if found.matmul == matmul:
+        _record("total", "matmul + attention", parts, found.total, "")
+    else:
+        source = "two products backward a matmul, five to flash attention's two (arXiv:2307.08691)"
+        _record("total", "3 · matmul + 7 / 2 · attention", parts, found.total, source)
+
+
+def _record(name: str, text: str, values: dict[str, int | float], result: int, source: str) -> None:
+    record(Step(name=name, text=text, values=values, result=result, unit="FLOP", source=source))
 
 
 def _phased(by_component: dict[str, int], attention: int, workload: Workload) -> Flops:

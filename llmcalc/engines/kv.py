@@ -22,14 +22,13 @@ class KvProfile:
     @property
     def bytes_per_token(self) -> int:
         """Bytes that a token adds while it is inside every window."""
-        return sum(elements for _, elements in self.elements) * self.bits // 8
+        return -(-sum(elements for _, elements in self.elements) * self.bits // 8)
 
     @property
     def bytes_per_token_beyond_windows(self) -> int:
         """Bytes that a token adds once every window is full."""
-        return (
-            sum(elements for window, elements in self.elements if window is None) * self.bits // 8
-        )
+        growing = sum(elements for window, elements in self.elements if window is None)
+        return -(-growing * self.bits // 8)
 
     def sequence(self, tokens: int) -> int:
         """Bytes of one sequence of `tokens`."""
@@ -62,11 +61,36 @@ def _record(cache: Cache, section: Section, bits: int) -> None:
         symbol: value for symbol, value in cache.dims.items() if symbol in cache.text
     }
     values |= {"layers": section.times, "bytes": bits // 8 if bits % 8 == 0 else bits / 8}
+    eighths = cache.elements * section.times * bits
     window = f"at most {cache.window:,} tokens a layer" if cache.window else ""
     formula.record(
         formula.Step(
             name=f"{section.name}.{cache.name}_per_token", text=text, values=values,
-            result=cache.elements * section.times * bits // 8, unit="B", note=window,
+            result=eighths // 8 if eighths % 8 == 0 else eighths / 8, unit="bytes", note=window,
             source="one entry a token, layer and cached head",
+        )
+    )  # fmt: skip
+
+
+def explain(found: KvProfile, batch: int, tokens: int) -> None:
+    """Record how the cache of a batch follows from what a token adds, window by window."""
+    if not formula.is_recording() or not found.elements:
+        return
+    whole = found.bits % 8 == 0
+    values: dict[str, int | float] = {"b": batch, "s": tokens}
+    terms = []
+    for number, (window, elements) in enumerate(found.elements, start=1):
+        values[f"c_{number}"] = elements * found.bits // 8 if whole else elements
+        if window:
+            values[f"w_{number}"] = window
+        terms.append(f"min(s, w_{number}) · c_{number}" if window else f"s · c_{number}")
+    text = f"b · ({' + '.join(terms)})"
+    if not whole:
+        values["bits"] = found.bits
+        text = f"b · ceil(({' + '.join(terms)}) · bits / 8)"
+    formula.record(
+        formula.Step(
+            name="kv_cache", text=text, values=values, result=batch * found.sequence(tokens),
+            unit="bytes", source="layers with one window together; a full window grows no more",
         )
     )  # fmt: skip

@@ -80,6 +80,7 @@ class Stage:
             for name, size in self.weights.items()
         ]
         cached = batch * self.cache.sequence(seq)
+        kv.explain(self.cache, batch, seq)
         return (
             *held,
             Part(name="KV cache", group="kv_cache", bytes=cached, basis="exact"),

@@ -35,7 +35,7 @@ class StaticMemory:
         return self.weights + self.gradients + self.master_weights + self.optimizer
 
 
-@formula("ceil(N · bytes / ranks)", source="ZeRO, arXiv:1910.02054, section 3.1", unit="B")
+@formula("ceil(N · bytes / ranks)", source="ZeRO, arXiv:1910.02054, section 3.1", unit="bytes")
 def held_bytes(*, N: int, bytes: int, ranks: int) -> int:  # noqa: N803  the field's symbol
     """Bytes of one state of N parameters, dealt out among so many ranks."""
     return -(-N * bytes // ranks)

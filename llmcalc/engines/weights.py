@@ -35,7 +35,7 @@ class Elements:
 @formula(
     "ceil((quantised · bits + kept · kept_bits + scales · scale_bits) / 8)",
     source="elements one after the other, as the format stores them",
-    unit="B",
+    unit="bytes",
 )
 def stored_bytes(
     *, quantised: int, bits: int, kept: int, kept_bits: int, scales: int, scale_bits: int
@@ -55,7 +55,7 @@ def by_group(ledger: Ledger, format: Quantization) -> dict[str, int]:
         else:
             elements.kept += weight.numel * times
     sizes = {name: _bytes(elements, format) for name, elements in groups.items()}
-    record_sum("weights", {name.replace(" ", "_"): size for name, size in sizes.items()}, "B")
+    record_sum("weights", {name.replace(" ", "_"): size for name, size in sizes.items()}, "bytes")
     return sizes
 
 
@@ -76,9 +76,9 @@ def scales(weight: Weight, format: Quantization) -> int:
     if format.group is None:
         return 0
     if format.group == "tensor":
-        return weight.experts or 1
+        return weight.shape[0] if weight.experts else 1
     d_in = weight.shape[-1]
-    rows = -(-weight.numel // d_in)
+    rows = weight.numel // d_in
     return rows if format.group == "channel" else rows * -(-d_in // format.group)
 
 

@@ -1,4 +1,4 @@
-"""Worked solutions: each text, evaluated by the tests' own evaluator, is the result it stands by."""
+"""Worked solutions: each text, evaluated anew with its values, is the result it stands by."""
 
 from __future__ import annotations
 
@@ -24,7 +24,16 @@ from tests.api.evaluate import evaluated, symbols
 from tests.strategies import cards
 
 DENSE, WINDOWS, MLA = "llama2-7b", "gemma3-27b-text", "deepseek-v3"
-MODELS = (DENSE, WINDOWS, MLA, "mixtral-8x7b", "gpt-oss-20b", "qwen1.5-moe-a2.7b", "opt-350m", "gpt2")
+MODELS = (
+    DENSE,
+    WINDOWS,
+    MLA,
+    "mixtral-8x7b",
+    "gpt-oss-20b",
+    "qwen1.5-moe-a2.7b",
+    "opt-350m",
+    "gpt2",
+)
 
 ASKED: dict[str, Callable[[ModelCard], object]] = {
     "params": lambda model: params([model]),
@@ -109,3 +118,24 @@ def test_nothing_is_recorded_when_nobody_asks() -> None:
         pass
     params([card(DENSE)])
     assert outer == []
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("ask", ["prefill", "decode", "train flops"])
+def test_the_last_total_of_flops_is_the_answer(ask: str, name: str) -> None:
+    with recording() as steps:
+        report = ASKED[ask](card(name))
+    (total,) = [step for step in steps if step.name == "total"]
+    assert total.result == report.results[0].total  # type: ignore[attr-defined]
+    forward = {step.name: step.result for step in steps if step.name.startswith("forward ")}
+    assert forward["forward matmul"] == total.values["matmul"]
+    assert forward["forward attention"] == total.values["attention"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_cache_of_a_batch_is_derived(name: str) -> None:
+    model = card(name)
+    with recording() as steps:
+        report = memory(model, setup(), batch=16, seq=1_000)
+    (held,) = {step.result for step in steps if step.name == "kv_cache"}
+    assert held == report.results[0].per_gpu.kv_cache

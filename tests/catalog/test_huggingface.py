@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -88,7 +87,9 @@ def test_card_counts_to_the_integer(row: dict[str, str]) -> None:
         assert found.active == int(row["active_computed_incl_embed"])
 
 
-WINDOWS = {"mistral-nemo-12b": None, "mistral-large-2407": None, "starcoder2-3b": 4096}
+WINDOWS = {
+    "mistral-nemo-12b": None, "mistral-large-2407": None, "starcoder2-3b": 4096, "phi-3-mini": 2047,
+}  # fmt: skip
 """The open data's configs leave the window out; the published ones differ from the class."""
 
 
@@ -108,7 +109,7 @@ def windowless(card: ModelCard) -> dict[str, Block]:
 
 @by_slug([row for row in SURE if row["slug"] in WINDOWS])
 def test_card_has_the_published_window(row: dict[str, str]) -> None:
-    """Three cards know the window better than the class's default, and agree otherwise."""
+    """Some cards know the window better than the class's default, and agree otherwise."""
     card, again = from_file(row["slug"]), from_config(row["slug"])
     parts = [part for block in card.blocks.values() for part in block.parts]
     windows = {part.window for part in parts if isinstance(part, Attention)}
@@ -219,22 +220,6 @@ def test_mtp_needs_to_be_said() -> None:
     assert from_config("kimi-k2").mtp is None
 
 
-def test_heads_count_by_architecture() -> None:
-    """A headless class has no head, a class for classification is refused."""
-    assert not _changed("llama2-7b", architectures=["LlamaModel"]).head
-    with pytest.raises(InvalidFileError, match="LlamaForSequenceClassification"):
-        _changed("llama2-7b", architectures=["LlamaForSequenceClassification"])
-
-
-def test_aliases_of_keys_mean_the_same() -> None:
-    """GPT-2 may say hidden_size for n_embd; both together must agree."""
-    data = config("gpt2")
-    renamed = {k: v for k, v in data.items() if k != "n_embd"} | {"hidden_size": data["n_embd"]}
-    assert card_from_config(renamed, "gpt2", "gpt2").hidden_size == 768
-    with pytest.raises(InvalidFileError, match="differ"):
-        card_from_config(data | {"hidden_size": 1024}, "gpt2", "gpt2")
-
-
 def test_latent_attention_without_query_rank() -> None:
     """q_lora_rank null means one full query matrix, as in DeepSeek-V2-Lite."""
     part = from_config("deepseek-v2-lite").blocks["dense"].parts[0]
@@ -247,9 +232,3 @@ def test_quantised_config_counts_the_same() -> None:
     card = _changed("llama2-7b", quantization_config={"quant_method": "gptq", "bits": 4})
     assert card.blocks == from_config("llama2-7b").blocks
     assert "quantised" in (card.notes or "")
-
-
-def test_any_name_becomes_a_card_name() -> None:
-    """A path or a hub id becomes a valid card name."""
-    data = json.loads(json.dumps(config("llama2-7b")))
-    assert card_from_config(data, "Org/My Model (v2)", "x").name == "org-my-model-v2-"

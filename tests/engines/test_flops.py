@@ -33,7 +33,9 @@ def test_causal_pairs_are_those_enumerated(query: int, before: int, window: int 
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.none() | st.integers(1, 90))
-def test_a_prompt_in_two_chunks_has_the_pairs_of_one(first: int, second: int, w: int | None) -> None:
+def test_a_prompt_in_two_chunks_has_the_pairs_of_one(
+    first: int, second: int, w: int | None
+) -> None:
     chunks = (
         Workload(phase="prefill", batch=1, query=first, context=first),
         Workload(phase="prefill", batch=1, query=second, context=first + second),
@@ -44,7 +46,14 @@ def test_a_prompt_in_two_chunks_has_the_pairs_of_one(first: int, second: int, w:
 
 @pytest.mark.parametrize(
     ("query", "context", "window", "pairs"),
-    [(5, 5, None, 25), (5, 9, None, 45), (1, 9, None, 9), (1, 9, 4, 4), (5, 5, 2, 25), (1, 3, 4, 3)],
+    [
+        (5, 5, None, 25),
+        (5, 9, None, 45),
+        (1, 9, None, 9),
+        (1, 9, 4, 4),
+        (5, 5, 2, 25),
+        (1, 3, 4, 3),
+    ],
 )
 def test_full_pairs_are_the_whole_product_of_what_is_kept(
     query: int, context: int, window: int | None, pairs: int

@@ -15,7 +15,10 @@ WINDOWED = Attention(num_heads=4, num_kv_heads=2, head_dim=3, v_head_dim=5, wind
 MIXED = {"local": Block(parts=(WINDOWED,)), "global": Block(parts=(GQA,))}
 
 
-@pytest.mark.parametrize(("dtype", "bits"), [("fp32", 32), ("bf16", 16), ("fp16", 16), ("fp8", 8), ("int8", 8), ("int4", 4)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("dtype", "bits"),
+    [("fp32", 32), ("bf16", 16), ("fp16", 16), ("fp8", 8), ("int8", 8), ("int4", 4)],
+)
 def test_key_value_heads_times_both_sizes(dtype: str, bits: int) -> None:
     assert KV_BITS[dtype] == bits
     found = profile(lower(small_card(GQA, times=3)), dtype)
@@ -28,6 +31,7 @@ def test_an_odd_number_of_half_bytes_is_rounded_up_once_a_sequence() -> None:
     odd = Attention(num_heads=2, num_kv_heads=1, head_dim=3, v_head_dim=4)
     found = profile(lower(small_card(odd)), "int4")
     assert [found.sequence(tokens) for tokens in (1, 2, 3, 4)] == [4, 7, 11, 14]
+    assert (found.bytes_per_token, found.bytes_per_token_beyond_windows) == (4, 4)
 
 
 def test_latents_are_cached_once_whatever_the_heads() -> None:

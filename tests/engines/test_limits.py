@@ -8,7 +8,7 @@ import pytest
 
 from llmcalc.catalog.data import runtime
 from llmcalc.engines.kv import KvProfile
-from llmcalc.engines.limits import Shape, least, within_cache, within_memory
+from llmcalc.engines.limits import Limits, Shape, least, within_cache, within_memory
 from llmcalc.engines.memory import Stage
 
 STAGE = Stage(
@@ -58,3 +58,12 @@ def test_the_tightest_stage_decides_and_replicas_multiply() -> None:
     assert (found.kv_tokens, found.max_batch) == (3 * 217, 3 * 2)
     assert found.max_concurrency == 3 * tight.max_concurrency
     assert found.max_context == 108
+
+
+def test_each_limit_is_that_of_the_stage_with_least_of_it() -> None:
+    """A stage with few sequences at once may still have more left free than another."""
+    few = Limits(budget=9, free=50, kv_tokens=10, max_concurrency=1.0, max_batch=5, max_context=70)
+    many = Limits(budget=9, free=-7, kv_tokens=99, max_concurrency=8.0, max_batch=3, max_context=90)
+    found = least([few, many], 2)
+    assert (found.free, found.max_batch, found.max_context) == (-7, 6, 70)
+    assert (found.kv_tokens, found.max_concurrency) == (20, 2.0)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from llmcalc.blueprint import lower
 from llmcalc.blueprint.shard import Parallel
 from llmcalc.catalog.data import quantization, runtime
+from llmcalc.catalog.find import card
 from llmcalc.engines import activations
 from llmcalc.engines.kv import KvProfile
 from llmcalc.engines.memory import (
@@ -100,9 +101,9 @@ def lines(draw: st.DrawFn) -> tuple[list[int], list[int], int]:
     return kinks, slopes, draw(st.integers(0, 200))
 
 
-@given(lines(), st.integers(0, 5_000), st.integers(1, 200), st.integers(1, 4))
+@given(lines(), st.integers(1, 220), st.integers(-2, 5), st.integers(1, 200), st.integers(1, 9))
 def test_largest_is_what_brute_force_finds(
-    line: tuple[list[int], list[int], int], budget: int, limit: int, divisor: int
+    line: tuple[list[int], list[int], int], at: int, more: int, limit: int, divisor: int
 ) -> None:
     """Also where the need is rounded up, as a cache of half bytes is."""
     kinks, slopes, start = line
@@ -115,6 +116,7 @@ def test_largest_is_what_brute_force_finds(
         )
         return start + ceil(grown / divisor)
 
+    budget = need(at) + more
     by_hand = max((n for n in range(1, limit + 1) if need(n) <= budget), default=0)
     assert largest(need, budget, kinks, limit) == by_hand
 
@@ -138,17 +140,19 @@ def random_stages(draw: st.DrawFn) -> Stage:
     )
 
 
-@given(random_stages(), st.integers(1, 90), st.integers(0, 60_000))
-def test_largest_batch_is_the_last_that_fits(stage: Stage, seq: int, budget: int) -> None:
+@given(random_stages(), st.integers(1, 90), st.integers(1, 120), st.integers(-3, 9))
+def test_largest_batch_is_the_last_that_fits(stage: Stage, seq: int, at: int, more: int) -> None:
+    budget = stage.total(at, seq) + more
     found = largest_batch(stage, seq, budget)
     assert found == 0 or stage.total(found, seq) <= budget
     assert stage.total(found + 1, seq) > budget
 
 
-@given(random_stages(), st.integers(1, 40), st.integers(0, 60_000), st.integers(1, 200))
+@given(random_stages(), st.integers(1, 40), st.integers(1, 220), st.integers(-3, 9))
 def test_largest_context_is_the_last_that_fits(
-    stage: Stage, batch: int, budget: int, limit: int
+    stage: Stage, batch: int, at: int, more: int
 ) -> None:
+    limit, budget = 200, stage.total(batch, at) + more
     found = largest_context(stage, batch, budget, limit)
     by_hand = [seq for seq in range(1, limit + 1) if stage.total(batch, seq) <= budget]
     assert found == max(by_hand, default=0)
@@ -158,3 +162,24 @@ def test_without_a_limit_a_windowed_model_has_no_end() -> None:
     windowed = Attention(num_heads=4, window=10)
     (stage,) = _stages(small_card(windowed))
     assert largest_context(stage, 1, stage.total(1, 5_000), None) == 2**40
+
+
+@pytest.mark.parametrize("name", ["llama2-7b", "gemma3-27b-text", "gpt-oss-20b"])
+@pytest.mark.parametrize("room", [2**28, 2**31, 2**34, 2**37])
+def test_limits_are_solved_in_a_few_evaluations_and_not_scanned(
+    name: str, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[int, int]] = []
+    before = Stage.total
+
+    def counted(stage: Stage, batch: int, seq: int) -> int:
+        calls.append((batch, seq))
+        return before(stage, batch, seq)
+
+    monkeypatch.setattr(Stage, "total", counted)
+    (stage,) = _stages(card(name))
+    for length in (100, 1_500, 5_000):
+        largest_batch(stage, length, stage.fixed + room)
+    for batch in (1, 3, 1_000):
+        largest_context(stage, batch, stage.fixed + room, None)
+    assert len(calls) <= 6 * 12

@@ -15,7 +15,8 @@ from tests.strategies import small_card
 GQA: dict[str, Any] = {"num_heads": 4, "num_kv_heads": 2, "head_dim": 3, "v_head_dim": 5}
 GQA_WEIGHTS = 4 * 3 * 8 + 2 * 3 * 8 + 2 * 5 * 8 + 8 * 4 * 5
 MLA: dict[str, Any] = {
-    "num_heads": 2, "kv_lora_rank": 5, "qk_nope_head_dim": 3, "qk_rope_head_dim": 2, "v_head_dim": 4,
+    "num_heads": 2, "kv_lora_rank": 5, "qk_nope_head_dim": 3, "qk_rope_head_dim": 2,
+    "v_head_dim": 4,
 }  # fmt: skip
 MOE: dict[str, Any] = {"num_experts": 4, "num_experts_per_tok": 2, "intermediate_size": 3}
 
@@ -115,12 +116,15 @@ def test_shared_experts_are_always_active_and_their_gate_is_one_row() -> None:
 
 
 def test_a_correction_bias_is_a_buffer_and_no_parameter() -> None:
-    plain, corrected = _count(Moe(**MOE), times=3), _count(Moe(**MOE, correction_bias=True), times=3)
+    plain = _count(Moe(**MOE), times=3)
+    corrected = _count(Moe(**MOE, correction_bias=True), times=3)
     assert (corrected.total, corrected.active) == (plain.total, plain.active)
     assert (plain.buffers, corrected.buffers, corrected.mtp_buffers) == (0, 3 * 4, 0)
 
 
-@pytest.mark.parametrize(("kind", "each"), [("rms", 8), ("layer", 16), ("layer_nobias", 8), ("none", 0)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "each"), [("rms", 8), ("layer", 16), ("layer_nobias", 8), ("none", 0)]
+)
 def test_norms_by_kind(kind: str, each: int) -> None:
     found = _count(Mlp(intermediate_size=6), norm=kind, norms=4, times=3, final_norm=True)
     assert found.components["norm"] == each * (4 * 3 + 1)

@@ -20,10 +20,13 @@ from llmcalc.planner.fit import Ask, Planner, judged
 from llmcalc.planner.splits import splits
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.parts import Mlp
+from llmcalc.spec.runtime import Overhead
 from tests.strategies import cards, small_card
 
 GIB = 2**30
-LEAN = runtime("generic")
+ONE = Overhead(bytes=1, source="by hand")
+LEAN = replace(runtime("generic"), context=ONE, workspace=ONE, collectives=ONE, prefill_tokens=64)
+"""Without overheads that would drown the differences between small models."""
 ASK = Ask(
     batch=4, seq=512, capacity=80 * GIB, gpus=1, weights=quantization("bf16"), kv="bf16",
     runtime=LEAN,
@@ -140,6 +143,34 @@ def test_replicas_share_the_batch_rounded_up() -> None:
     one = planner.fit(replace(ASK, batch=3))
     assert found.needed == one.needed
     assert found.max_batch == 3 * one.max_batch
+
+
+def test_a_replica_counts_the_sequences_it_really_has() -> None:
+    """Three sequences of 14 GB: a replica holds two and all weights, a rank half of both."""
+    planner = Planner(lower(card("llama2-7b")), None)
+    found = planner.fit(replace(ASK, batch=3, seq=27_000, gpus=2))
+    assert found.parallel == Parallel(tp=2)
+    assert planner.fit(replace(ASK, batch=3, seq=100, gpus=2)).parallel == Parallel(tp=2)
+
+
+def test_one_planner_keeps_its_splits_apart() -> None:
+    """Mixtral-8x7B: four expert ranks hold two of the eight experts each."""
+    planner = Planner(lower(card("mixtral-8x7b")), None)
+    whole = planner.fit(replace(ASK, gpus=4, parallel=Parallel(dp=4))).needed
+    dealt = planner.fit(replace(ASK, gpus=4, parallel=Parallel(dp=4, ep=4))).needed
+    experts = 32 * 8 * 3 * 4_096 * 14_336 * 2
+    assert whole - dealt > experts * 3 // 4 - 10**8
+    assert planner.fit(replace(ASK, kv="fp8")).needed < planner.fit(ASK).needed
+    assert planner.fit(replace(ASK, weights=quantization("int4"))).needed < 30 * GIB
+
+
+def test_stages_are_compared_by_the_one_that_needs_most() -> None:
+    """A wide vocabulary makes the ends of two stages heavy, so half of everything is less."""
+    model = small_card(Mlp(intermediate_size=64), d=64, vocab=100_000, times=2)
+    planner = Planner(lower(model), None)
+    found = planner.fit(replace(ASK, batch=1, seq=1, gpus=2))
+    assert found.parallel == Parallel(tp=2)
+    assert found.needed == found.stage.total(1, 1)
 
 
 def test_splits_stay_in_a_node_and_cover_fewer_devices_too() -> None:

@@ -43,6 +43,7 @@ def test_f03_attention_is_twice_the_article_in_full_and_the_article_when_causal(
 
 
 def test_f04_f05_six_n_t(worked: Worked) -> None:
+    assert worked["f04"]["verdict"] == "right as a rule"
     tokens = 2 * 10**12
     rule = flops.rule_of_thumb(factor=6, N=N, tokens=tokens)
     assert f"{rule:.3e}".replace("e+", "e") == worked["f05"]["value"].split()[0] == "8.086e22"

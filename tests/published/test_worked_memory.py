@@ -93,9 +93,7 @@ def test_deepseek_v3_caches_half_in_fp8() -> None:
 
 
 def _fit(batch: int, weights: str = "fp16") -> FitResult:
-    question = Question(
-        gpu=gpu("a100-80"), batch=batch, seq=4_096, setup=setup(weights=weights)
-    )
+    question = Question(gpu=gpu("a100-80"), batch=batch, seq=4_096, setup=setup(weights=weights))
     (found,) = fits([card("llama2-13b")], question).results
     assert isinstance(found, FitResult)
     return found

@@ -83,9 +83,9 @@ def _dims(model: ModelCard) -> list[int]:
     assert isinstance(mlp, Mlp)
     h = attention.num_heads
     return [
-        model.hidden_size, h, attention.num_kv_heads or h, attention.head_dim or model.hidden_size // h,
-        len(layer_names(model.layers)), mlp.intermediate_size, model.vocab_size,
-        model.max_position_embeddings or 0,
+        model.hidden_size, h, attention.num_kv_heads or h,
+        attention.head_dim or model.hidden_size // h, len(layer_names(model.layers)),
+        mlp.intermediate_size, model.vocab_size, model.max_position_embeddings or 0,
     ]  # fmt: skip
 
 

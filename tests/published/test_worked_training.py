@@ -61,7 +61,7 @@ def test_t09_eight_bit_adam_saves_three_quarters_of_the_states(worked: Worked) -
 
 
 def test_zero_deals_out_what_the_paper_says_for_7_5_b_on_64_gpus() -> None:
-    """ZeRO (arXiv:1910.02054), figure 1: 120, 31.4, 16.6 and 1.9 GB for 7.5 B parameters on 64 GPUs."""
+    """Figure 1 of ZeRO (arXiv:1910.02054): 120, 31.4, 16.6 and 1.9 GB."""
     mixed, params = recipe("bf16-mixed"), 7_500_000_000
     found = {
         shard: static_memory(params, mixed, shard, 64).total / 1e9  # type: ignore[arg-type]

@@ -178,14 +178,14 @@ def llama4_text(c: Config) -> Body:
     sparse = list(range(step - 1, count, step)) if listed is None else listed
     if len(turns) != count:
         raise c.bad(f"no_rope_layers has {len(turns)} entries for {count} layers")
+    feeds = {True: _llama4_feed(c), False: mlp(c, c.size("intermediate_size_mlp"))}
     names, blocks = [], {}
     for i, (turn, kind) in enumerate(zip(turns, kinds, strict=True)):
         window = chunk if kind == CHUNKED else None
         name = f"{'moe' if i in sparse else 'dense'}_{'local' if window else 'global'}"
         name += "" if bool(turn) == bool(window) else "_rope" if turn else "_nope"
         part = attention(c, window=window, rotary_dim=None if turn else 0, **biased(c))
-        wide = mlp(c, c.size("intermediate_size_mlp"))
-        blocks[name] = block(part, _llama4_feed(c) if i in sparse else wide)
+        blocks[name] = block(part, feeds[i in sparse])
         names.append(name)
     return body(c, names, blocks)
 

@@ -1,4 +1,4 @@
-"""Text of a config.json to a mapping, refusing what no config is."""
+"""Bytes or text of a config.json to a mapping, refusing what no config is."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ DEEPEST = 32
 _HINT = "give the config.json of a Hugging Face model, unchanged"
 
 
-def read_config(text: str, origin: str) -> dict[str, Any]:
-    """The mapping that `text` holds; `origin` names the file in errors.
+def read_config(raw: bytes | str, origin: str) -> dict[str, Any]:
+    """The mapping that `raw` holds, bytes being UTF-8; `origin` names the file in errors.
 
     `Infinity` passes, since real configs of state-space models write it where no count reads it;
     NaN, a key that stands twice, anything but one JSON object and absurd sizes raise
     InvalidFileError.
     """
-    if len(text) > LARGEST:
-        raise _bad(origin, f"the file has {len(text)} characters, at most {LARGEST} are read")
+    if len(raw) > LARGEST:
+        raise _bad(origin, f"the file has {len(raw)} characters, at most {LARGEST} are read")
     try:
+        text = raw if isinstance(raw, str) else raw.decode("utf-8")
         data = json.loads(
             text.removeprefix("\ufeff"), object_pairs_hook=_unique, parse_constant=_constant
         )
+    except UnicodeDecodeError:
+        raise _bad(origin, "this is no JSON: the file is no UTF-8 text") from None
     except json.JSONDecodeError as error:
         raise _bad(f"{origin}:{error.lineno}", f"this is no JSON: {error.msg}") from None
     except ValueError as error:

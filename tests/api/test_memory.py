@@ -1,0 +1,122 @@
+"""`memory`: groups, splits, and the room of a GPU or of a cache budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from llmcalc.api.memory import MemoryResult, Room, memory
+from llmcalc.api.setup import setup
+from llmcalc.blueprint.shard import Parallel
+from llmcalc.catalog.find import card, gpu
+from llmcalc.errors import ImpossibleError, UsageError
+
+GIB = 2**30
+
+
+def _result(name: str, asked: dict[str, Any] | None = None, **more: Any) -> MemoryResult:
+    (found,) = memory(card(name), setup(**(asked or {})), **more).results
+    assert isinstance(found, MemoryResult)
+    return found
+
+
+def test_groups_sum_to_the_total_and_parts_to_their_groups() -> None:
+    found = _result("llama2-13b", batch=16)
+    groups = found.per_gpu
+    assert groups.weights == 26_031_728_640
+    assert groups.kv_cache == 53_687_091_200
+    summed = groups.weights + groups.kv_cache + groups.state + groups.activations + groups.runtime
+    assert groups.total == summed == sum(part.bytes for part in found.parts)
+    assert found.capacity is found.budget is found.max_batch is found.kv_tokens is None
+
+
+def test_eight_ranks_hold_an_eighth_of_heads_and_cache() -> None:
+    """Llama-2-70B: 8 KV heads, so one on each of 8 ranks: 80 · 2 · 128 · 2 B a token."""
+    found = _result("llama2-70b", {"tp": 8}, batch=2)
+    assert found.gpus == 8
+    assert found.kv_bytes_per_token == 40_960
+    assert found.per_gpu.kv_cache == 2 * 4_096 * 40_960
+    norms = 161 * 8_192
+    assert found.per_gpu.weights == 2 * ((68_976_648_192 - norms) // 8 + norms)
+
+
+def test_the_latent_of_deepseek_is_whole_on_each_rank() -> None:
+    assert _result("deepseek-v3", {"tp": 8}).kv_bytes_per_token == 70_272
+
+
+def test_replicas_share_the_batch() -> None:
+    found = _result("llama2-7b", {"dp": 3}, batch=7)
+    assert found.per_gpu.kv_cache == 3 * 4_096 * 524_288
+    assert found.assumptions["batch"] == 7
+
+
+def test_a_cache_budget_alone_holds_so_many_tokens() -> None:
+    found = _result("llama2-7b", room=Room(kv_budget=4 * GIB), max_model_len=2_048)
+    assert found.kv_tokens == 4 * GIB // 524_288 == 8_192
+    assert (found.max_concurrency, found.max_model_len) == (4.0, 2_048)
+    assert (found.budget, found.capacity, found.gpu) == (4 * GIB, None, None)
+    assert (found.max_batch, found.max_context) == (2, 4_096)
+    assert found.free == 4 * GIB - 4_096 * 524_288
+
+
+def test_concurrency_is_counted_in_sequences_of_the_model_s_own_limit() -> None:
+    found = _result("llama2-7b", seq=1_000, room=Room(kv_budget=4 * GIB))
+    assert (found.max_model_len, found.max_concurrency) == (4_096, 2.0)
+    assert found.max_batch == 4 * GIB // (1_000 * 524_288)
+
+
+def test_the_room_of_a_gpu_is_its_capacity_times_the_utilisation() -> None:
+    found = _result("llama2-7b", room=Room(gpu=gpu("a100-80"), utilization=0.5))
+    assert found.capacity == int(79.26 * GIB)
+    assert found.budget == int(0.5 * int(79.26 * GIB))
+    assert found.free == found.budget - found.per_gpu.total
+    whole = _result("llama2-7b", room=Room(gpu=gpu("a100-80")))
+    assert whole.budget == whole.capacity
+
+
+def test_windows_stop_the_cache_of_a_sequence() -> None:
+    """gpt-oss-20b holds 131,072 tokens in 12 layers and 128 in 12: 2,048 B a layer and token."""
+    found = _result("gpt-oss-20b", room=Room(kv_budget=12 * 2_048 * 131_200))
+    assert found.max_concurrency == 1.0
+    assert found.kv_tokens == 131_072
+
+
+@pytest.mark.parametrize(
+    ("asked", "parallel", "gpus"),
+    [
+        ({}, None, 1),
+        ({"gpus": 4}, None, 4),
+        ({"gpus": 8, "tp": 2}, Parallel(tp=2, dp=4), 8),
+        ({"tp": 2, "pp": 3}, Parallel(tp=2, pp=3), 6),
+        ({"gpus": 4, "ep": 4}, Parallel(tp=4, ep=4), 4),
+        ({"ep": 2}, Parallel(tp=2, ep=2), 2),
+        ({"gpus": 6, "tp": 2, "dp": 3}, Parallel(tp=2, dp=3), 6),
+    ],
+)
+def test_what_the_options_say_of_the_split(
+    asked: Any, parallel: Parallel | None, gpus: int
+) -> None:
+    found = setup(**asked)
+    assert (found.parallel, found.gpus) == (parallel, gpus)
+
+
+@pytest.mark.parametrize(
+    "asked", [{"gpus": 6, "tp": 4}, {"gpus": 8, "tp": 2, "dp": 2}, {"tp": 0}, {"gpus": 0}]
+)
+def test_a_split_that_contradicts_the_devices_is_refused(asked: Any) -> None:
+    with pytest.raises(ImpossibleError):
+        setup(**asked)
+
+
+def test_unknown_formats_are_refused() -> None:
+    with pytest.raises(UsageError, match="no cache format"):
+        setup(kv="fp7")
+    with pytest.raises(UsageError):
+        setup(weights="fp7")
+
+
+@pytest.mark.parametrize("more", [{"batch": 0}, {"seq": 0}, {"seq": 4_097}, {"max_model_len": 0}])
+def test_impossible_sizes_are_refused(more: Any) -> None:
+    with pytest.raises(ImpossibleError):
+        _result("llama2-7b", **more)
