@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from llmcalc.spec.card import Block, Embedding, ModelCard, Mtp, Tensor
 from llmcalc.spec.parts import Attention, LatentAttention, Mlp, Moe, Part
 
+# A slow machine is no failure.
 settings.register_profile("no clock", deadline=None)
 settings.load_profile("no clock")
-# A slow machine is no failure.
 
 SMALL = st.integers(1, 12)
 

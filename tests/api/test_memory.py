@@ -51,6 +51,14 @@ def test_replicas_share_the_batch() -> None:
     assert found.assumptions["batch"] == 7
 
 
+def test_replicas_multiply_what_a_cache_budget_holds() -> None:
+    room = Room(kv_budget=4 * GIB)
+    one, three = (_result("llama2-7b", {"dp": dp}, room=room) for dp in (1, 3))
+    assert (one.kv_tokens, three.kv_tokens) == (8_192, 3 * 8_192)
+    assert (three.max_batch, three.max_concurrency) == (3 * 2, 3 * 2.0)
+    assert three.max_context == one.max_context
+
+
 def test_a_cache_budget_alone_holds_so_many_tokens() -> None:
     found = _result("llama2-7b", room=Room(kv_budget=4 * GIB), max_model_len=2_048)
     assert found.kv_tokens == 4 * GIB // 524_288 == 8_192

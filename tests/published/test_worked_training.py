@@ -39,6 +39,12 @@ def test_t01_bytes_a_parameter_by_recipe(worked: Worked, precision: str, per_par
     assert found.bytes_per_parameter == per_param
 
 
+def test_zero_2_on_four_gpus_holds_whole_weights_and_a_quarter_of_the_rest() -> None:
+    found = _static("bf16-mixed", "zero2", gpus=4).per_gpu
+    assert found.static == 2 * N + (2 + 4 + 8) * N // 4
+    assert _static("bf16-mixed", "fsdp", gpus=4).per_gpu.static == 16 * N // 4
+
+
 def test_t04_adam_is_8n_of_moments_and_4n_of_master_weights(worked: Worked) -> None:
     assert worked["t04"]["value"] == "8N fp32 moments + 4N master"
     held = _static("bf16-mixed").per_gpu

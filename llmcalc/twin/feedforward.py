@@ -1,0 +1,120 @@
+"""Feed-forward parts: an MLP, and a mixture of experts that each token visits a few of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F  # noqa: N812  the usual name
+from torch import Tensor, nn
+
+from llmcalc.spec.parts import Activation, Mlp, Moe
+from llmcalc.twin.setting import Pass, Setting
+
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    "silu": F.silu,
+    "gelu": F.gelu,
+    "relu": F.relu,
+    "relu2": lambda x: F.relu(x).square(),
+}
+
+
+class MlpTwin(nn.Module):
+    """W_down · (act(W_gate · x) ⊙ W_up · x), or W_down · act(W_up · x)."""
+
+    def __init__(self, part: Mlp, setting: Setting, number: int) -> None:
+        super().__init__()
+        del number  # it remembers nothing
+        d, d_ff = setting.hidden_size, part.intermediate_size
+        self.act = ACTIVATIONS[part.activation]
+        self.gate_proj = nn.Linear(d, d_ff, bias=part.bias) if part.gated else None
+        self.up_proj = nn.Linear(d, d_ff, bias=part.bias)
+        self.down_proj = nn.Linear(d_ff, d, bias=part.bias)
+
+    def forward(self, x: Tensor, run: Pass) -> Tensor:
+        """[b, s, d] to [b, s, d]."""
+        del run
+        up = self.up_proj(x)
+        inner = self.act(up) if self.gate_proj is None else self.act(self.gate_proj(x)) * up
+        out: Tensor = self.down_proj(inner)
+        return out
+
+
+class MoeTwin(nn.Module):
+    """Routed experts as grouped matmuls over the tokens sorted by expert, and a shared MLP."""
+
+    def __init__(self, part: Moe, setting: Setting, number: int) -> None:
+        super().__init__()
+        d, d_e, experts = setting.hidden_size, part.intermediate_size, part.num_experts
+        self.part = part
+        self.act = ACTIVATIONS[part.activation]
+        self.router = nn.Linear(d, experts, bias=part.router_bias)
+        if part.correction_bias:
+            self.register_buffer("correction_bias", torch.zeros(experts))
+        self.gate_proj = nn.Parameter(torch.empty(experts, d_e, d)) if part.gated else None
+        self.up_proj = nn.Parameter(torch.empty(experts, d_e, d))
+        self.down_proj = nn.Parameter(torch.empty(experts, d, d_e))
+        if part.expert_bias:
+            self.gate_bias = nn.Parameter(torch.empty(experts, d_e)) if part.gated else None
+            self.up_bias = nn.Parameter(torch.empty(experts, d_e))
+            self.down_bias = nn.Parameter(torch.empty(experts, d))
+        self.shared = self._shared(setting, number)
+        self.shared_gate = nn.Linear(d, 1, bias=False) if part.shared_gate else None
+
+    def _shared(self, setting: Setting, number: int) -> MlpTwin | None:
+        part = self.part
+        if not part.shared_intermediate_size:
+            return None
+        wide = Mlp(
+            intermediate_size=part.shared_intermediate_size, gated=part.gated, activation=part.activation
+        )
+        return MlpTwin(wide, setting, number)
+
+    def forward(self, x: Tensor, run: Pass) -> Tensor:
+        """[b, s, d] to [b, s, d]."""
+        flat = x.flatten(0, 1)
+        share, chosen = self._routed(flat)
+        mixed = self._experts(flat, share, chosen).view_as(x)
+        if self.shared is None:
+            return mixed
+        always = self.shared(x, run)
+        if self.shared_gate is not None:
+            always = torch.sigmoid(self.shared_gate(x)) * always
+        return mixed + always
+
+    def _routed(self, flat: Tensor) -> tuple[Tensor, Tensor]:
+        """Share and number of the experts that each token visits, [t, k] both.
+
+        A softmax over all experts, or a sigmoid of each where a correction bias balances the choice;
+        the shares of the chosen sum to one.
+        """
+        logits = self.router(flat)
+        if self.part.correction_bias:
+            scores = torch.sigmoid(logits.float())
+            chosen = torch.topk(scores + self.correction_bias, self.part.num_experts_per_tok).indices
+            share = scores.gather(1, chosen)
+        else:
+            scores = F.softmax(logits, dim=-1, dtype=torch.float32)
+            share, chosen = torch.topk(scores, self.part.num_experts_per_tok)
+        return (share / share.sum(-1, keepdim=True)).to(flat.dtype), chosen
+
+    def _experts(self, flat: Tensor, share: Tensor, chosen: Tensor) -> Tensor:
+        """Each token through its experts: sorted by expert, multiplied in groups, put back and summed."""
+        order = chosen.flatten().argsort()
+        visits = chosen.flatten()[order]
+        ends = torch.searchsorted(visits, torch.arange(1, self.part.num_experts + 1, device=flat.device))
+        rows = flat[order // chosen.shape[1]]
+        up = self._grouped(rows, self.up_proj, "up_bias", ends, visits)
+        if self.gate_proj is None:
+            inner = self.act(up)
+        else:
+            inner = self.act(self._grouped(rows, self.gate_proj, "gate_bias", ends, visits)) * up
+        out = self._grouped(inner, self.down_proj, "down_bias", ends, visits)
+        out = out * share.flatten()[order, None]
+        back = torch.empty_like(order).scatter_(0, order, torch.arange(order.shape[0], device=order.device))
+        return out[back].view(flat.shape[0], chosen.shape[1], -1).sum(1)
+
+    def _grouped(self, rows: Tensor, weight: Tensor, bias: str, ends: Tensor, visits: Tensor) -> Tensor:
+        """Rows of each expert times its matrix: [t·k, d_in] to [t·k, d_out]."""
+        out = F.grouped_mm(rows, weight.transpose(1, 2), offs=ends.to(torch.int32))
+        return out + getattr(self, bias)[visits] if self.part.expert_bias else out

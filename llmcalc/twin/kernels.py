@@ -1,0 +1,73 @@
+"""The attention product, computed in the ways that people run it."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F  # noqa: N812  the usual name
+from torch import Tensor
+
+from llmcalc.twin.setting import Kernel
+
+
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, *, kernel: Kernel, mask: Tensor | None, causal: bool, sinks: Tensor | None
+) -> Tensor:
+    """[b, h, s_q, d_qk] on [b, h_kv, s_k, d_qk] and [b, h_kv, s_k, d_v]: [b, s_q, h·d_v].
+
+    `mask` is true where a query may look, None where `causal` says it all. Sinks have no flash kernel
+    in plain torch, so they are computed eagerly.
+    """
+    if kernel == "eager" or sinks is not None:
+        return _eager(q, k, v, mask if mask is not None else _causal(q, k, causal), sinks)
+    if q.is_meta:
+        return _flash_on_meta(q, k, v, causal=causal)
+    mixed = F.scaled_dot_product_attention(
+        q, k, v, attn_mask=mask, is_causal=causal and mask is None and q.shape[2] > 1, enable_gqa=True
+    )
+    return _joined(mixed)
+
+
+def _flash_on_meta(q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Tensor:
+    """The flash operator by its name, since torch would take the math path for tensors without data.
+
+    It wants values as wide as keys; narrower ones are padded, as flash attention users do.
+    """
+    width = v.shape[-1]
+    padded = F.pad(v, (0, q.shape[-1] - width)) if width != q.shape[-1] else v
+    mixed = torch.ops.aten._scaled_dot_product_flash_attention(q, k, padded, 0.0, causal)[0]
+    return _joined(mixed[..., :width])
+
+
+def _eager(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, sinks: Tensor | None) -> Tensor:
+    """Scores for every pair of tokens, their softmax in float32, and the weighted values."""
+    groups = q.shape[1] // k.shape[1]
+    k, v = _repeated(k, groups), _repeated(v, groups)
+    scores = torch.matmul(q, k.transpose(2, 3)) * q.shape[-1] ** -0.5
+    if mask is not None:
+        scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill(~mask, -torch.inf)
+    if sinks is not None:
+        drain = sinks.view(1, -1, 1, 1).expand(scores.shape[0], -1, scores.shape[2], 1)
+        scores = torch.cat((scores, drain), dim=-1)
+    weights = F.softmax(scores, dim=-1, dtype=torch.float32).to(q.dtype)
+    if sinks is not None:
+        weights = weights[..., :-1]
+    return _joined(torch.matmul(weights, v))
+
+
+def _causal(q: Tensor, k: Tensor, causal: bool) -> Tensor | None:  # noqa: FBT001  private
+    if not causal:
+        return None
+    return torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril(k.shape[2] - q.shape[2])
+
+
+def _repeated(x: Tensor, groups: int) -> Tensor:
+    """Each key or value head once a query head that uses it."""
+    if groups == 1:
+        return x
+    b, h, s, d = x.shape
+    return x[:, :, None].expand(b, h, groups, s, d).reshape(b, h * groups, s, d)
+
+
+def _joined(heads: Tensor) -> Tensor:
+    """[b, h, s, d] as [b, s, h·d]."""
+    return heads.transpose(1, 2).flatten(2)
