@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, wraps
 from math import ceil
@@ -44,6 +44,8 @@ class Step:
 
 
 _recorded: list[Step] | None = None
+_subject = ""
+_NOTHING = nullcontext()
 
 
 @contextmanager
@@ -55,6 +57,37 @@ def recording() -> Iterator[list[Step]]:
         yield _recorded
     finally:
         _recorded = before
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Record nothing inside: a search asks for many totals, of which none is the answer."""
+    global _recorded  # noqa: PLW0603
+    before, _recorded = _recorded, None
+    try:
+        yield
+    finally:
+        _recorded = before
+
+
+def symbol(*names: str) -> str:
+    """One symbol of a formula for what has these names: `dense`, `q` make `dense_q`."""
+    return "_".join(names).replace(".", "_").replace("-", "_").replace(" ", "_")
+
+
+def about(subject: str) -> AbstractContextManager[None]:
+    """Name the steps of formulas called inside for what they are about, as `dense_q_proj`."""
+    return _NOTHING if _recorded is None else _named(subject)
+
+
+@contextmanager
+def _named(subject: str) -> Iterator[None]:
+    global _subject  # noqa: PLW0603
+    before, _subject = _subject, subject
+    try:
+        yield
+    finally:
+        _subject = before
 
 
 def record(step: Step) -> None:
@@ -100,7 +133,7 @@ def formula(
                 given: dict[str, Any] = dict(values)
                 _recorded.append(
                     Step(
-                        name=name,
+                        name=_subject or name,
                         text=text,
                         values=given,
                         result=result,

@@ -89,6 +89,9 @@ def fits(cards: Sequence[ModelCard], question: Question, *, strict: bool = False
     """
     ask = _ask(question)
     placed = sorted((_placed(card, ask) for card in cards), key=_rank)
+    for one in placed:
+        found = one.found
+        one.planner.explain(ask, found.parallel, found.batch, found.seq)
     return _report(placed, question, ask, tables.named(placed, ask), strict=strict)
 
 

@@ -15,7 +15,7 @@ from llmcalc.engines.capacity import capacity
 from llmcalc.engines.limits import Limits, Shape
 from llmcalc.engines.memory import Basis, Part, Stage
 from llmcalc.errors import ImpossibleError
-from llmcalc.formula import is_recording, record_sum
+from llmcalc.formula import quietly
 from llmcalc.planner.fit import Planner
 from llmcalc.report.model import Column, Report, Table
 from llmcalc.spec.card import ModelCard
@@ -106,26 +106,19 @@ def memory(
     offered = capacity(place.gpu).bytes if place.gpu else 0
     planner = Planner(lower(card), None)
     ask = chosen.ask(batch=batch, seq=seq, capacity=offered)
-    parallel = planner.split(ask)
-    stages = planner.stages(ask, parallel)
-    shape = Shape(
-        batch=-(-batch // parallel.dp),
-        seq=seq,
-        longest=max_model_len or card.max_position_embeddings or seq,
-        limit=card.max_position_embeddings,
-    )
-    stage = engine.fullest(stages, shape.batch, seq)
-    result = _result(
-        card,
-        chosen,
-        batch,
-        stage,
-        shape,
-        parallel,
-        place,
-        _limits(stages, shape, parallel.dp, place),
-    )
-    _explain(result)
+    with quietly():
+        parallel = planner.split(ask)
+        stages = planner.stages(ask, parallel)
+        shape = Shape(
+            batch=-(-batch // parallel.dp),
+            seq=seq,
+            longest=max_model_len or card.max_position_embeddings or seq,
+            limit=card.max_position_embeddings,
+        )
+        stage = engine.fullest(stages, shape.batch, seq)
+        found = _limits(stages, shape, parallel.dp, place)
+        result = _result(card, chosen, batch, stage, shape, parallel, place, found)
+    planner.explain(ask, parallel, shape.batch, seq)
     return Report(
         command="memory",
         results=(result,),
@@ -190,13 +183,6 @@ def _assumptions(
         named["capacity"] = capacity(room.gpu).basis
         named["utilisation"] = f"{room.utilization:g}"
     return named
-
-
-def _explain(result: MemoryResult) -> None:
-    """The last step of the worked solution: the parts add up."""
-    if is_recording():
-        names = {part.name.replace(" ", "_"): part.bytes for part in result.parts}
-        record_sum("total_per_gpu", names, "bytes", "modelled")
 
 
 def _tables(result: MemoryResult, batch: int, seq: int) -> tuple[Table, ...]:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from llmcalc.blueprint.operations import AttentionProduct, GroupedMatmul, Ledger, Matmul
 from llmcalc.engines.workload import Workload, causal_pairs, full_pairs
-from llmcalc.formula import Step, formula, is_recording, record, record_sum
+from llmcalc.formula import Step, about, formula, is_recording, record, record_sum, symbol
 
 Mask = Literal["causal", "full"]
 
@@ -39,31 +39,33 @@ class Flops:
 
 
 @formula(
-    "2 · t · d_in · d_out",
+    "2 · t · d_in · d_out · layers",
     source="a multiply and an add for each element of the weight and each token",
     unit="FLOP",
 )
-def matmul_flops(*, t: int, d_in: int, d_out: int) -> int:
-    """T tokens times a [d_out, d_in] weight."""
-    return 2 * t * d_in * d_out
+def matmul_flops(*, t: int, d_in: int, d_out: int, layers: int) -> int:
+    """Of t tokens times a [d_out, d_in] weight in each of so many layers."""
+    return 2 * t * d_in * d_out * layers
 
 
 @formula(
-    "2 · t · k · d_in · d_out", source="each token visits k experts (arXiv:2101.03961)", unit="FLOP"
+    "2 · t · k · d_in · d_out · layers",
+    source="each token visits k experts (arXiv:2101.03961)",
+    unit="FLOP",
 )
-def grouped_matmul_flops(*, t: int, k: int, d_in: int, d_out: int) -> int:
-    """T tokens times the weights of k experts each."""
-    return 2 * t * k * d_in * d_out
+def grouped_matmul_flops(*, t: int, k: int, d_in: int, d_out: int, layers: int) -> int:
+    """Of t tokens times the weights of k experts each, in each of so many layers."""
+    return 2 * t * k * d_in * d_out * layers
 
 
 @formula(
-    "2 · b · h · (d_qk + d_v) · pairs",
+    "2 · b · h · (d_qk + d_v) · pairs · layers",
     source="q·k and p·v for each query-key pair and head",
     unit="FLOP",
 )
-def attention_flops(*, b: int, h: int, d_qk: int, d_v: int, pairs: int) -> int:
-    """Scores and weighted values of b sequences."""
-    return 2 * b * h * (d_qk + d_v) * pairs
+def attention_flops(*, b: int, h: int, d_qk: int, d_v: int, pairs: int, layers: int) -> int:
+    """Of scores and weighted values of b sequences in each of so many layers."""
+    return 2 * b * h * (d_qk + d_v) * pairs * layers
 
 
 @formula("factor · N · tokens", source="Kaplan et al., arXiv:2001.08361, table 1", unit="FLOP")
@@ -76,61 +78,57 @@ def count(ledger: Ledger, workload: Workload, mask: Mask = "causal") -> Flops:
     """FLOPs of one forward, or of forward and backward for the `train` phase."""
     pairs = causal_pairs if mask == "causal" else full_pairs
     by_component: dict[str, int] = {}
-    attention = 0
-    products: list[tuple[int, int]] = []
+    attention: dict[str, int] = {}
     for section in ledger.sections:
         for operation in section.operations:
             if isinstance(operation, AttentionProduct):
-                one = attention_flops(
-                    b=workload.batch, h=operation.heads, d_qk=operation.qk_dim, d_v=operation.v_dim,
-                    pairs=pairs(workload, operation.window),
-                )  # fmt: skip
-                attention += section.times * one
-                products.append((section.times, one))
+                subject = symbol(section.name, operation.name)
+                with about(subject):
+                    attention[subject] = attention.get(subject, 0) + attention_flops(
+                        b=workload.batch, h=operation.heads, d_qk=operation.qk_dim,
+                        d_v=operation.v_dim, pairs=pairs(workload, operation.window),
+                        layers=section.times,
+                    )  # fmt: skip
             elif isinstance(operation, (Matmul, GroupedMatmul)):
                 component = operation.weight.component
-                flops = section.times * _product(operation, workload.tokens)
+                with about(symbol(section.name, operation.name)):
+                    flops = _product(operation, workload.tokens, section.times)
                 by_component[component] = by_component.get(component, 0) + flops
-    found = _phased(by_component, attention, workload)
-    _explain(by_component, products, attention, found)
+    found = _phased(by_component, sum(attention.values()), workload)
+    _explain(by_component, attention, found)
     return found
 
 
-def _product(operation: Matmul | GroupedMatmul, tokens: int) -> int:
+def _product(operation: Matmul | GroupedMatmul, tokens: int, layers: int) -> int:
     d_out, d_in = operation.weight.shape[-2:]
+    flops: int
     if isinstance(operation, GroupedMatmul):
-        grouped: int = grouped_matmul_flops(t=tokens, k=operation.top_k, d_in=d_in, d_out=d_out)
-        return grouped
-    single: int = matmul_flops(t=tokens, d_in=d_in, d_out=d_out)
-    return single
+        k = operation.top_k
+        flops = grouped_matmul_flops(t=tokens, k=k, d_in=d_in, d_out=d_out, layers=layers)
+    else:
+        flops = matmul_flops(t=tokens, d_in=d_in, d_out=d_out, layers=layers)
+    return flops
 
 
-def _explain(
-    by_component: dict[str, int], products: list[tuple[int, int]], attention: int, found: Flops
-) -> None:
-    """Record the steps from one layer to all of them, and from a forward to the phase."""
+def _explain(by_component: dict[str, int], attention: dict[str, int], found: Flops) -> None:
+    """Record how layers add up to a forward, and a forward to the phase."""
     if not is_recording():
         return
-    record_sum("forward matmul", by_component, "FLOP")
-    values: dict[str, int | float] = {}
-    for number, (times, one) in enumerate(products, start=1):
-        values |= {f"layers_{number}": times, f"a_{number}": one}
-    text = " + ".join(f"layers_{number} · a_{number}" for number in range(1, len(products) + 1))
-    if products:
-        _record(
-            "forward attention", text, values, attention, "each kind of layer, times its layers"
+    record_sum("matmul", by_component, "FLOP")
+    record_sum("attention", attention, "FLOP")
+    matmul, products = sum(by_component.values()), sum(attention.values())
+    trained = found.matmul != matmul
+    source = "two products backward a matmul, five to flash attention's two (arXiv:2307.08691)"
+    record(
+        Step(
+            name="total",
+            text="3 · matmul + 7 / 2 · attention" if trained else "matmul + attention",
+            values={"matmul": matmul, "attention": products},
+            result=found.total,
+            unit="FLOP",
+            source=source if trained else "",
         )
-    matmul = sum(by_component.values())
-    parts: dict[str, int | float] = {"matmul": matmul, "attention": attention}
-    if found.matmul == matmul:
-        _record("total", "matmul + attention", parts, found.total, "")
-    else:
-        source = "two products backward a matmul, five to flash attention's two (arXiv:2307.08691)"
-        _record("total", "3 · matmul + 7 / 2 · attention", parts, found.total, source)
-
-
-def _record(name: str, text: str, values: dict[str, int | float], result: int, source: str) -> None:
-    record(Step(name=name, text=text, values=values, result=result, unit="FLOP", source=source))
+    )
 
 
 def _phased(by_component: dict[str, int], attention: int, workload: Workload) -> Flops:
@@ -144,7 +142,7 @@ def _phased(by_component: dict[str, int], attention: int, workload: Workload) ->
     trained = {component: MATMUL_TRAIN * flops for component, flops in by_component.items()}
     return Flops(
         matmul=sum(trained.values()),
-        attention=int(attention * 7 // 2),
+        attention=attention * 7 // 2,
         model_attention=ATTENTION_MODEL * attention,
         by_component=trained,
     )

@@ -14,6 +14,7 @@ from typing import Literal
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.blueprint.shard import Parallel, shard
 from llmcalc.engines import activations, kv, weights
+from llmcalc.formula import is_recording, quietly, record_sum, symbol
 from llmcalc.spec.quantization import Quantization
 from llmcalc.spec.runtime import Runtime
 
@@ -110,32 +111,45 @@ def stages(
 
     Raises ImpossibleError for a split that the model does not allow.
     """
-    taken = sum(part.bytes for part in overheads(runtime, alone=parallel.alone))
     return tuple(
-        _stage(
-            rank,
-            weights.by_group(rank, format),
-            kv.profile(rank, kv_dtype),
-            runtime,
-            taken,
-            alone=parallel.alone,
-        )
+        _stage(rank, format, kv_dtype, runtime, alone=parallel.alone)
         for rank in shard(ledger, parallel)
     )
 
 
-def _stage(
-    rank: Ledger,
-    held: dict[str, int],
-    cache: kv.KvProfile,
-    runtime: Runtime,
-    taken: int,
+def explain(
+    ledger: Ledger,
     *,
-    alone: bool,
+    format: Quantization,
+    kv_dtype: str,
+    runtime: Runtime,
+    parallel: Parallel,
+    batch: int,
+    seq: int,
+) -> None:
+    """Record the worked solution of the fullest stage: each part, and their sum."""
+    if not is_recording():
+        return
+    ranks = shard(ledger, parallel)
+    with quietly():
+        needs = [
+            _stage(rank, format, kv_dtype, runtime, alone=parallel.alone).total(batch, seq)
+            for rank in ranks
+        ]
+    rank = ranks[needs.index(max(needs))]
+    parts = _stage(rank, format, kv_dtype, runtime, alone=parallel.alone).parts(batch, seq)
+    named = {symbol(part.name): part.bytes for part in parts}
+    record_sum("total_per_gpu", named, "bytes", "modelled")
+
+
+def _stage(
+    rank: Ledger, format: Quantization, kv_dtype: str, runtime: Runtime, *, alone: bool
 ) -> Stage:
+    held = weights.by_group(rank, format)
+    taken = sum(part.bytes for part in overheads(runtime, alone=alone))
     return Stage(
         weights=held,
-        cache=cache,
+        cache=kv.profile(rank, kv_dtype),
         hidden_size=rank.hidden_size,
         widest=activations.widest(rank),
         head=activations.head_width(rank),

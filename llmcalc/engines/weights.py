@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.blueprint.weight import Component, Weight
-from llmcalc.formula import formula, record_sum
+from llmcalc.formula import about, formula, record_sum, symbol
 from llmcalc.spec.quantization import Quantization
 
 GROUPS: dict[Component, str] = {
@@ -33,6 +33,16 @@ class Elements:
 
 
 @formula(
+    "ceil(elements · bits / 8)",
+    source="elements one after the other, as the format stores them",
+    unit="bytes",
+)
+def plain_bytes(*, elements: int, bits: int) -> int:
+    """Bytes of elements that are all stored alike."""
+    return -(-elements * bits // 8)
+
+
+@formula(
     "ceil((quantised · bits + kept · kept_bits + scales · scale_bits) / 8)",
     source="elements one after the other, as the format stores them",
     unit="bytes",
@@ -54,13 +64,23 @@ def by_group(ledger: Ledger, format: Quantization) -> dict[str, int]:
             elements.scales += scales(weight, format) * times
         else:
             elements.kept += weight.numel * times
-    sizes = {name: _bytes(elements, format) for name, elements in groups.items()}
-    record_sum("weights", {name.replace(" ", "_"): size for name, size in sizes.items()}, "bytes")
+    sizes = {}
+    for name, elements in groups.items():
+        with about(symbol(name)):
+            sizes[name] = _bytes(elements, format)
+    record_sum("weights", {symbol(name): size for name, size in sizes.items()}, "bytes")
     return sizes
 
 
 def _bytes(elements: Elements, format: Quantization) -> int:
-    size: int = stored_bytes(
+    size: int
+    if not elements.quantised:
+        size = plain_bytes(elements=elements.kept, bits=format.kept_bits)
+        return size
+    if not elements.kept and not elements.scales:
+        size = plain_bytes(elements=elements.quantised, bits=format.bits)
+        return size
+    size = stored_bytes(
         quantised=elements.quantised,
         bits=format.bits,
         kept=elements.kept,

@@ -8,6 +8,7 @@ from typing import Literal
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.blueprint.shard import Parallel
 from llmcalc.engines import memory
+from llmcalc.formula import quietly
 from llmcalc.planner.splits import splits
 from llmcalc.spec.quantization import Quantization
 from llmcalc.spec.runtime import Runtime
@@ -55,7 +56,10 @@ class Fit:
 
 
 class Planner:
-    """Places one model; it remembers what each split holds, since a search asks again and again."""
+    """Places one model; it remembers what each split holds, since a search asks again and again.
+
+    A search records nothing; `explain` records its answer.
+    """
 
     def __init__(self, ledger: Ledger, limit: int | None) -> None:
         self.ledger, self.limit = ledger, limit
@@ -67,7 +71,20 @@ class Planner:
 
         Raises ImpossibleError for a split that the model does not allow.
         """
-        return self._placed(ask, self.split(ask), self._seq(ask))
+        with quietly():
+            return self._placed(ask, self.split(ask), self._seq(ask))
+
+    def explain(self, ask: Ask, parallel: Parallel, batch: int, seq: int) -> None:
+        """Record the worked solution of `batch` sequences on a replica of this split."""
+        memory.explain(
+            self.ledger,
+            format=ask.weights,
+            kv_dtype=ask.kv,
+            runtime=ask.runtime,
+            parallel=parallel,
+            batch=batch,
+            seq=seq,
+        )
 
     def split(self, ask: Ask) -> Parallel:
         """The split that was asked for, else the one that needs least memory on each GPU."""

@@ -66,7 +66,9 @@ class AttentionTwin(nn.Module):
             q, k = rotated(q, rotation), rotated(k, rotation)
         return q, k, v
 
-    def _remembered(self, k: Tensor, v: Tensor, memory: dict[int, tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    def _remembered(
+        self, k: Tensor, v: Tensor, memory: dict[int, tuple[Tensor, Tensor]]
+    ) -> tuple[Tensor, Tensor]:
         """Keys and values of the past and of now; what falls out of the window is forgotten after."""
         if self.number in memory:
             past_k, past_v = memory[self.number]
@@ -82,7 +84,9 @@ class AttentionTwin(nn.Module):
             return None
         if self.part.window is None and queries in {1, keys}:
             return None
-        distance = positions[:, None] - (positions[-1] - keys + 1 + torch.arange(keys, device=positions.device))
+        distance = positions[:, None] - (
+            positions[-1] - keys + 1 + torch.arange(keys, device=positions.device)
+        )
         seen = distance >= 0
         return seen if self.part.window is None else seen & (distance < self.part.window)
 

@@ -18,7 +18,9 @@ class BlockTwin(nn.Module):
     def __init__(self, block: Block, setting: Setting, numbers: count[int]) -> None:
         super().__init__()
         self.placement = block.placement
-        self.norms = nn.ModuleList(norm(setting.norm, setting.hidden_size) for _ in range(block.norms))
+        self.norms = nn.ModuleList(
+            norm(setting.norm, setting.hidden_size) for _ in range(block.norms)
+        )
         self.parts = nn.ModuleList(
             TWINS[type(part)](part, setting, next(numbers)) for part in block.parts
         )

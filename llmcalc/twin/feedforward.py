@@ -66,7 +66,9 @@ class MoeTwin(nn.Module):
         if not part.shared_intermediate_size:
             return None
         wide = Mlp(
-            intermediate_size=part.shared_intermediate_size, gated=part.gated, activation=part.activation
+            intermediate_size=part.shared_intermediate_size,
+            gated=part.gated,
+            activation=part.activation,
         )
         return MlpTwin(wide, setting, number)
 
@@ -91,7 +93,9 @@ class MoeTwin(nn.Module):
         logits = self.router(flat)
         if self.part.correction_bias:
             scores = torch.sigmoid(logits.float())
-            chosen = torch.topk(scores + self.correction_bias, self.part.num_experts_per_tok).indices
+            chosen = torch.topk(
+                scores + self.correction_bias, self.part.num_experts_per_tok
+            ).indices
             share = scores.gather(1, chosen)
         else:
             scores = F.softmax(logits, dim=-1, dtype=torch.float32)
@@ -102,7 +106,9 @@ class MoeTwin(nn.Module):
         """Each token through its experts: sorted by expert, multiplied in groups, put back and summed."""
         order = chosen.flatten().argsort()
         visits = chosen.flatten()[order]
-        ends = torch.searchsorted(visits, torch.arange(1, self.part.num_experts + 1, device=flat.device))
+        ends = torch.searchsorted(
+            visits, torch.arange(1, self.part.num_experts + 1, device=flat.device)
+        )
         rows = flat[order // chosen.shape[1]]
         up = self._grouped(rows, self.up_proj, "up_bias", ends, visits)
         if self.gate_proj is None:
@@ -111,10 +117,14 @@ class MoeTwin(nn.Module):
             inner = self.act(self._grouped(rows, self.gate_proj, "gate_bias", ends, visits)) * up
         out = self._grouped(inner, self.down_proj, "down_bias", ends, visits)
         out = out * share.flatten()[order, None]
-        back = torch.empty_like(order).scatter_(0, order, torch.arange(order.shape[0], device=order.device))
+        back = torch.empty_like(order).scatter_(
+            0, order, torch.arange(order.shape[0], device=order.device)
+        )
         return out[back].view(flat.shape[0], chosen.shape[1], -1).sum(1)
 
-    def _grouped(self, rows: Tensor, weight: Tensor, bias: str, ends: Tensor, visits: Tensor) -> Tensor:
+    def _grouped(
+        self, rows: Tensor, weight: Tensor, bias: str, ends: Tensor, visits: Tensor
+    ) -> Tensor:
         """Rows of each expert times its matrix: [t·k, d_in] to [t·k, d_out]."""
         out = F.grouped_mm(rows, weight.transpose(1, 2), offs=ends.to(torch.int32))
         return out + getattr(self, bias)[visits] if self.part.expert_bias else out

@@ -10,7 +10,14 @@ from llmcalc.twin.setting import Kernel
 
 
 def attend(
-    q: Tensor, k: Tensor, v: Tensor, *, kernel: Kernel, mask: Tensor | None, causal: bool, sinks: Tensor | None
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    kernel: Kernel,
+    mask: Tensor | None,
+    causal: bool,
+    sinks: Tensor | None,
 ) -> Tensor:
     """[b, h, s_q, d_qk] on [b, h_kv, s_k, d_qk] and [b, h_kv, s_k, d_v]: [b, s_q, h·d_v].
 
@@ -22,7 +29,12 @@ def attend(
     if q.is_meta:
         return _flash_on_meta(q, k, v, causal=causal)
     mixed = F.scaled_dot_product_attention(
-        q, k, v, attn_mask=mask, is_causal=causal and mask is None and q.shape[2] > 1, enable_gqa=True
+        q,
+        k,
+        v,
+        attn_mask=mask,
+        is_causal=causal and mask is None and q.shape[2] > 1,
+        enable_gqa=True,
     )
     return _joined(mixed)
 
@@ -57,7 +69,9 @@ def _eager(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, sinks: Tensor |
 def _causal(q: Tensor, k: Tensor, causal: bool) -> Tensor | None:  # noqa: FBT001  private
     if not causal:
         return None
-    return torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril(k.shape[2] - q.shape[2])
+    return torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril(
+        k.shape[2] - q.shape[2]
+    )
 
 
 def _repeated(x: Tensor, groups: int) -> Tensor:

@@ -17,7 +17,11 @@ class LatentAttentionTwin(nn.Module):
 
     def __init__(self, part: LatentAttention, setting: Setting, number: int) -> None:
         super().__init__()
-        d, h, width = setting.hidden_size, part.num_heads, part.qk_nope_head_dim + part.qk_rope_head_dim
+        d, h, width = (
+            setting.hidden_size,
+            part.num_heads,
+            part.qk_nope_head_dim + part.qk_rope_head_dim,
+        )
         self.part, self.setting, self.number = part, setting, number
         if part.q_lora_rank is None:
             self.q_proj = nn.Linear(d, h * width, bias=False)
@@ -27,7 +31,9 @@ class LatentAttentionTwin(nn.Module):
             self.q_b_proj = nn.Linear(part.q_lora_rank, h * width, bias=False)
         self.kv_a_proj = nn.Linear(d, part.kv_lora_rank + part.qk_rope_head_dim, bias=False)
         self.kv_a_norm = RmsNorm(part.kv_lora_rank)
-        self.kv_b_proj = nn.Linear(part.kv_lora_rank, h * (part.qk_nope_head_dim + part.v_head_dim), bias=False)
+        self.kv_b_proj = nn.Linear(
+            part.kv_lora_rank, h * (part.qk_nope_head_dim + part.v_head_dim), bias=False
+        )
         self.o_proj = nn.Linear(h * part.v_head_dim, d, bias=False)
 
     def forward(self, x: Tensor, run: Pass) -> Tensor:
@@ -61,7 +67,9 @@ class LatentAttentionTwin(nn.Module):
         rotation = run.rotation(self.part.qk_rope_head_dim, x.dtype)
         return self.kv_a_norm(latent), rotated(deinterleaved(rope[:, None]), rotation)
 
-    def _remembered(self, latent: Tensor, rope: Tensor, memory: dict[int, tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    def _remembered(
+        self, latent: Tensor, rope: Tensor, memory: dict[int, tuple[Tensor, Tensor]]
+    ) -> tuple[Tensor, Tensor]:
         if self.number in memory:
             past_latent, past_rope = memory[self.number]
             latent = torch.cat((past_latent, latent), dim=1)

@@ -127,9 +127,11 @@ def test_the_last_total_of_flops_is_the_answer(ask: str, name: str) -> None:
         report = ASKED[ask](card(name))
     (total,) = [step for step in steps if step.name == "total"]
     assert total.result == report.results[0].total  # type: ignore[attr-defined]
-    forward = {step.name: step.result for step in steps if step.name.startswith("forward ")}
-    assert forward["forward matmul"] == total.values["matmul"]
-    assert forward["forward attention"] == total.values["attention"]
+    forward = {step.name: step for step in steps if step.name in {"matmul", "attention"}}
+    assert forward["matmul"].result == total.values["matmul"]
+    assert forward["attention"].result == total.values["attention"]
+    named = {step.name: step.result for step in steps}
+    assert all(named[part] == size for part, size in forward["attention"].values.items())
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -24,7 +24,7 @@ def _counted(batch: int, seq: int, phase: str = "prefill", mask: str = "causal")
 
 def test_f01_a_matmul_is_two_mkn(worked: Worked) -> None:
     assert worked["f01"]["value"] == "2MKN"
-    assert flops.matmul_flops(t=3, d_in=5, d_out=7) == 210
+    assert flops.matmul_flops(t=3, d_in=5, d_out=7, layers=1) == 210
 
 
 def test_f02_the_linear_part_is_two_n_without_embedding_and_norms(worked: Worked) -> None:
