@@ -10,7 +10,7 @@ from llmcalc.api.request import at_least_one, within_limit
 from llmcalc.blueprint import lower
 from llmcalc.engines import flops as engine
 from llmcalc.engines import params as counting
-from llmcalc.engines.flops import Flops, Mask
+from llmcalc.engines.flops import Count, Flops
 from llmcalc.engines.workload import Phase, Workload
 from llmcalc.errors import ImpossibleError
 from llmcalc.report.model import Column, Report, Table
@@ -48,7 +48,7 @@ def flops(
     seq: int = 2048,
     phase: Phase = "prefill",
     context: int | None = None,
-    attention: Mask = "causal",
+    attention: Count = "causal",
     force: bool = False,
 ) -> Report:
     """Count the FLOPs of one step.
@@ -57,7 +57,7 @@ def flops(
     ones included (default: seq). Raises ImpossibleError for impossible sizes.
     """
     at_least_one(batch=batch, seq=seq, context=context)
-    workload = _workload(batch, seq, phase, context)
+    workload = _workload(card, batch, seq, phase, context)
     within_limit(card, workload.context, option="--context" if context else "--seq", force=force)
     found = engine.count(lower(card, absorbed=phase == "decode"), workload, attention)
     count = counting.count(lower(card))
@@ -73,7 +73,7 @@ def flops(
     )
 
 
-def _workload(batch: int, seq: int, phase: Phase, context: int | None) -> Workload:
+def _workload(card: ModelCard, batch: int, seq: int, phase: Phase, context: int | None) -> Workload:
     query = 1 if phase == "decode" else seq
     seen = context or seq
     if seen < query:
@@ -85,11 +85,12 @@ def _workload(batch: int, seq: int, phase: Phase, context: int | None) -> Worklo
         raise ImpossibleError(
             "--context does not go with --phase train", hint="a training step sees what it is fed"
         )
-    return Workload(phase=phase, batch=batch, query=query, context=seen)
+    encoder = (card.encoder.length or seen) if card.encoder else 0
+    return Workload(phase=phase, batch=batch, query=query, context=seen, encoder=encoder)
 
 
 def _result(
-    card: ModelCard, workload: Workload, found: Flops, rule: int, mask: Mask
+    card: ModelCard, workload: Workload, found: Flops, rule: int, mask: Count
 ) -> FlopsResult:
     whole, rest = divmod(found.total, workload.tokens)
     return FlopsResult(
@@ -97,7 +98,7 @@ def _result(
         phase=workload.phase,
         matmul=found.matmul,
         attention=found.attention,
-        other=0,
+        other=found.other,
         total=found.total,
         rule_of_thumb=rule,
         rule_error=(rule - found.total) / found.total,
@@ -110,7 +111,7 @@ def _result(
     )
 
 
-def _assumptions(workload: Workload, mask: Mask) -> dict[str, str | int]:
+def _assumptions(workload: Workload, mask: Count) -> dict[str, str | int]:
     named: dict[str, str | int] = {
         "batch": workload.batch,
         "new tokens a sequence": workload.query,

@@ -155,7 +155,7 @@ def _result(
         model=card.name,
         per_gpu=PerGpu(**sums, total=sum(sums.values())),
         kv_bytes_per_token=stage.cache.bytes_per_token,
-        state_bytes_per_sequence=0,
+        state_bytes_per_sequence=stage.cache.state_bytes,
         parts=parts,
         gpu=room.gpu.name if room.gpu else None,
         gpus=parallel.gpus,

@@ -8,7 +8,15 @@ MHA  q q q q     GQA  q q q q     MQA  q q q q
 from __future__ import annotations
 
 from llmcalc.blueprint.context import Context, norm
-from llmcalc.blueprint.operations import AttentionProduct, Cache, Elementwise, Matmul, Operation
+from llmcalc.blueprint.operations import (
+    AttentionProduct,
+    Cache,
+    Elementwise,
+    Matmul,
+    Operation,
+    State,
+    Stream,
+)
 from llmcalc.blueprint.weight import Weight, weight
 from llmcalc.spec.parts import Attention
 
@@ -17,20 +25,20 @@ def lower_attention(part: Attention, context: Context) -> tuple[Operation, ...]:
     """The operations of one attention part."""
     dims = attention_dims(part, context.hidden_size)
     h, h_kv = dims["h"], dims["h_kv"]
-    gate = (_project("gate", "h·d_v, d", dims, h, None),) if part.output_gate else ()
+    source: Stream | None = "encoder" if part.cross else None
+    k_bias = part.qkv_bias if part.k_bias is None else part.k_bias
     return (
-        _project("q", "h·d_k, d", dims, h, "h·d_k" if part.qkv_bias else None),
-        _project("k", "h_kv·d_k, d", dims, h_kv, "h_kv·d_k" if part.qkv_bias else None),
-        _project("v", "h_kv·d_v, d", dims, h_kv, "h_kv·d_v" if part.qkv_bias else None),
-        *gate,
+        _project("q", "h·d_k", dims, h, bias=part.qkv_bias),
+        _project("k", "h_kv·d_k", dims, h_kv, bias=k_bias, stream=source),
+        *(() if part.k_eq_v else
+          (_project("v", "h_kv·d_v", dims, h_kv, bias=part.qkv_bias, stream=source),)),
+        *((_project("gate", "h·d_v", dims, h, bias=False),) if part.output_gate else ()),
         *_qk_norms(part, dims, context),
-        Cache(
-            name="kv", text="h_kv·(d_k + d_v)", dims=dims, window=part.window,
-            elements=h_kv * (dims["d_k"] + dims["d_v"]), units=h_kv,
-        ),
+        *_memory(part, dims, context),
         AttentionProduct(
             name="attention", heads=h, qk_dim=dims["d_k"], v_dim=dims["d_v"], window=part.window,
-            weights=_sinks(dims, h) if part.sinks else (),
+            mask="cross" if part.cross else "causal" if context.causal else "full",
+            weights=_tables(part, dims, h),
         ),
         Matmul(
             name="o", weight=weight("o_proj", "d, h·d_v", dims, "attention", units=h, axis=1),
@@ -38,6 +46,24 @@ def lower_attention(part: Attention, context: Context) -> tuple[Operation, ...]:
             to_residual=True,
         ),
     )  # fmt: skip
+
+
+def _memory(part: Attention, dims: dict[str, int], context: Context) -> tuple[Cache | State, ...]:
+    """What is kept of the tokens looked at; an encoder keeps nothing, a reused cache is another's.
+
+    Cross-attention to an encoder of fixed length keeps as much whatever the sequence.
+    """
+    if part.kv_reuse or not (context.causal or part.cross):
+        return ()
+    text, h_kv = "h_kv·(d_k + d_v)", dims["h_kv"]
+    elements = h_kv * (dims["d_k"] + dims["d_v"])
+    if part.cross and context.encoder_length:
+        dims = dims | {"s_enc": context.encoder_length}
+        fixed = elements * context.encoder_length
+        return (State(name="kv", text=f"s_enc·{text}", dims=dims, elements=fixed, units=h_kv),)
+    return (
+        Cache(name="kv", text=text, dims=dims, elements=elements, units=h_kv, window=part.window),
+    )
 
 
 def attention_dims(part: Attention, hidden_size: int) -> dict[str, int]:
@@ -52,20 +78,33 @@ def attention_dims(part: Attention, hidden_size: int) -> dict[str, int]:
     }
 
 
-def _project(name: str, text: str, dims: dict[str, int], units: int, bias: str | None) -> Matmul:
+def _project(
+    name: str,
+    rows: str,
+    dims: dict[str, int],
+    units: int,
+    *,
+    bias: bool,
+    stream: Stream | None = None,
+) -> Matmul:
     return Matmul(
         name=name,
-        weight=weight(f"{name}_proj", text, dims, "attention", units=units),
-        bias=_bias(f"{name}_proj.bias", bias, dims, units) if bias else None,
+        weight=weight(f"{name}_proj", f"{rows}, d", dims, "attention", units=units),
+        bias=weight(f"{name}_proj.bias", rows, dims, "attention", "bias", units=units)
+        if bias
+        else None,
+        stream=stream,
     )
 
 
-def _bias(name: str, text: str, dims: dict[str, int], units: int) -> Weight:
-    return weight(name, text, dims, "attention", "bias", units=units)
-
-
-def _sinks(dims: dict[str, int], h: int) -> tuple[Weight, ...]:
-    return (weight("sinks", "h", dims, "attention", "other", units=h),)
+def _tables(part: Attention, dims: dict[str, int], h: int) -> tuple[Weight, ...]:
+    """Learned numbers added to the scores: one a head, or one a head and distance."""
+    sinks = (weight("sinks", "h", dims, "attention", "other", units=h),) if part.sinks else ()
+    if not part.relative_buckets:
+        return sinks
+    wide = dims | {"buckets": part.relative_buckets}
+    table = weight("relative_bias", "buckets, h", wide, "attention", "other", units=h, axis=1)
+    return (*sinks, table)
 
 
 def _qk_norms(part: Attention, dims: dict[str, int], context: Context) -> tuple[Elementwise, ...]:

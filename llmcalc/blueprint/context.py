@@ -16,6 +16,9 @@ class Context:
     hidden_size: int
     norm: Norm
     absorbed: bool = False
+    causal: bool = True
+    encoder_length: int | None = None
+    """Tokens that cross-attention always sees; None: as many as the sequence has."""
 
 
 def norm(name: str, text: str, dims: dict[str, int], kind: Norm) -> Elementwise:

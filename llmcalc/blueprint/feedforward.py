@@ -19,10 +19,25 @@ def lower_moe(part: Moe, context: Context) -> tuple[Operation, ...]:
     dims = {
         "d": context.hidden_size,
         "E": part.num_experts,
+        "Z": part.zero_experts,
         "k": part.num_experts_per_tok,
         "d_e": part.intermediate_size,
+        "d_x": part.latent_size or context.hidden_size,
     }
-    return (*_router(part, dims), *_experts(part, dims), *_shared(part, context))
+    return (
+        *_router(part, dims),
+        *(_latent("in", "d_x, d", dims) if part.latent_size else ()),
+        *_experts(part, dims),
+        *(_latent("out", "d, d_x", dims) if part.latent_size else ()),
+        *_shared(part, context),
+    )
+
+
+def _latent(name: str, text: str, dims: dict[str, int]) -> tuple[Matmul, ...]:
+    """The projection to or from the width that experts work in."""
+    return (
+        Matmul(name=f"latent_{name}", weight=weight(f"latent_{name}_proj", text, dims, "experts")),
+    )
 
 
 def _mlp(
@@ -50,35 +65,38 @@ def _mlp(
 
 
 def _router(part: Moe, dims: dict[str, int]) -> tuple[Operation, ...]:
+    """A row an expert, and one for each that returns its input."""
+    rows = "E + Z" if part.zero_experts else "E"
     router = Matmul(
         name="router",
-        weight=weight("router", "E, d", dims, "router", "router"),
-        bias=weight("router.bias", "E", dims, "router", "router") if part.router_bias else None,
+        weight=weight("router", f"{rows}, d", dims, "router", "router"),
+        bias=weight("router.bias", rows, dims, "router", "router") if part.router_bias else None,
     )
     if not part.correction_bias:
         return (router,)
-    buffer = weight("router.correction_bias", "E", dims, "router", "router", learned=False)
+    buffer = weight("router.correction_bias", rows, dims, "router", "router", learned=False)
     return (router, Elementwise(name="correction_bias", weights=(buffer,)))
 
 
 def _experts(part: Moe, dims: dict[str, int]) -> tuple[Operation, ...]:
-    shapes = [("gate", "d_e", "d")] if part.gated else []
-    shapes += [("up", "d_e", "d"), ("down", "d", "d_e")]
+    """Matrices of all experts; with idle ones a balanced token visits that many fewer."""
+    experts, width = part.num_experts, "d_x" if part.latent_size else "d"
+    visited = -(-part.num_experts_per_tok * experts // (experts + part.zero_experts))
+    shapes = [("gate", "d_e", width)] if part.gated else []
+    shapes += [("up", "d_e", width), ("down", width, "d_e")]
     return tuple(
         GroupedMatmul(
             name=f"experts.{name}",
             weight=weight(
                 f"experts.{name}_proj", f"E, {d_out}, {d_in}", dims, "experts", "expert",
-                units=part.intermediate_size, axis=2 if name == "down" else 1,
-                experts=part.num_experts,
+                units=part.intermediate_size, axis=2 if name == "down" else 1, experts=experts,
             ),
             bias=weight(
                 f"experts.{name}_proj.bias", f"E, {d_out}", dims, "experts", "bias",
-                units=None if name == "down" else part.intermediate_size, axis=1,
-                experts=part.num_experts,
+                units=None if name == "down" else part.intermediate_size, axis=1, experts=experts,
             ) if part.expert_bias else None,
-            experts=part.num_experts,
-            top_k=part.num_experts_per_tok,
+            experts=experts,
+            top_k=visited,
         )
         for name, d_out, d_in in shapes
     )  # fmt: skip

@@ -28,12 +28,44 @@ def lower_latent_attention(part: LatentAttention, context: Context) -> tuple[Ope
             weight=weight("kv_b_proj", "h·(d_n + d_v), r_kv", dims, "attention", units=h),
         ),
         Cache(name="latent", text="r_kv + d_r", dims=dims, elements=r_kv + d_r, units=None),
-        AttentionProduct(name="attention", heads=h, qk_dim=qk_dim, v_dim=v_dim),
+        *_indexer(part, dims),
+        AttentionProduct(
+            name="attention",
+            heads=h,
+            qk_dim=qk_dim,
+            v_dim=v_dim,
+            window=part.indexer.topk if part.indexer else None,
+        ),
         Matmul(
             name="o",
             weight=weight("o_proj", "d, h·d_v", dims, "attention", units=h, axis=1),
             to_residual=True,
         ),
+    )
+
+
+def _indexer(part: LatentAttention, dims: dict[str, int]) -> tuple[Operation, ...]:
+    """Scores of every earlier token by a few narrow heads; attention then sees the best `topk`.
+
+    A query of the indexer comes from the latent of the queries, or from x where there is none.
+    """
+    if part.indexer is None:
+        return ()
+    h_i, d_i = part.indexer.num_heads, part.indexer.head_dim
+    dims = dims | {"h_i": h_i, "d_i": d_i}
+    source = "r_q" if part.q_lora_rank else "d"
+    return (
+        Matmul(
+            name="index_q",
+            weight=weight("indexer.q_proj", f"h_i·d_i, {source}", dims, "attention"),
+        ),
+        Matmul(name="index_k", weight=weight("indexer.k_proj", "d_i, d", dims, "attention")),
+        norm("indexer.k_norm", "d_i", dims, "layer"),
+        Matmul(
+            name="index_weights", weight=weight("indexer.weights_proj", "h_i, d", dims, "attention")
+        ),
+        Cache(name="index_keys", text="d_i", dims=dims, elements=d_i, units=None),
+        AttentionProduct(name="index_scores", heads=h_i, qk_dim=d_i, v_dim=0),
     )
 
 

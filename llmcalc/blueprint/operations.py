@@ -1,7 +1,7 @@
 """The closed set of operations between architectures and engines.
 
 An operation carries what every engine needs and nothing of the architecture it came from: its
-weights, the sizes of its product, what it caches. `heads` and `units` say into how many indivisible
+weights, the sizes of its product, what it remembers. `heads` and `units` say into how many indivisible
 pieces tensor parallelism may cut it.
 """
 
@@ -11,6 +11,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from llmcalc.blueprint.weight import Weight
+
+Stream = Literal["text", "encoder", "tower"]
+"""Whose tokens an operation works on: the sequence, an encoder's input, or an image's or a sound's."""
+
+Mask = Literal["causal", "full", "cross"]
+"""Which pairs an attention product is for: a token and those before it, all tokens, or a token and
+all of the encoder's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +29,8 @@ class Matmul:
     bias: Weight | None = None
     to_residual: bool = False
     """The output is added to the residual stream, and what led to it is done with."""
+    stream: Stream | None = None
+    """Whose tokens, where they are not the section's."""
 
     @property
     def width(self) -> int:
@@ -51,7 +60,7 @@ class GroupedMatmul:
 
     @property
     def weights(self) -> tuple[Weight, ...]:
-        """The matrix, and its bias where there is one."""
+        """The matrices, and their biases where there are any."""
         return (self.weight, self.bias) if self.bias else (self.weight,)
 
 
@@ -64,12 +73,40 @@ class AttentionProduct:
     qk_dim: int
     v_dim: int
     window: int | None = None
+    mask: Mask = "causal"
+    weights: tuple[Weight, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convolution:
+    """A causal convolution along the tokens, each channel by itself: [channels, kernel]."""
+
+    name: str
+    weight: Weight
+    bias: Weight | None = None
+
+    @property
+    def weights(self) -> tuple[Weight, ...]:
+        """The kernels, and their bias where there is one."""
+        return (self.weight, self.bias) if self.bias else (self.weight,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """A recurrence along the tokens that updates a state and reads it."""
+
+    name: str
+    text: str
+    dims: dict[str, int]
+    macs: int
+    """Multiply-adds of one token, all heads together: what `text` means for `dims`."""
+    units: int | None
     weights: tuple[Weight, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cache:
-    """What a layer keeps of every token: `units` heads of `width` elements each."""
+    """What a layer keeps of every token: `units` heads, `elements` in all."""
 
     name: str
     text: str
@@ -80,6 +117,17 @@ class Cache:
     """Heads that tensor parallelism deals out; None: every rank holds all of it."""
     window: int | None = None
     """Tokens kept at most; None: all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What a layer keeps of every sequence, however long: `units` pieces, `elements` in all."""
+
+    name: str
+    text: str
+    dims: dict[str, int]
+    elements: int
+    units: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +146,17 @@ class Gather:
     weights: tuple[Weight, ...]
 
 
-Operation = Matmul | GroupedMatmul | AttentionProduct | Cache | Elementwise | Gather
+Operation = (
+    Matmul
+    | GroupedMatmul
+    | AttentionProduct
+    | Convolution
+    | Scan
+    | Cache
+    | State
+    | Elementwise
+    | Gather
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +167,7 @@ class Section:
     times: int
     operations: tuple[Operation, ...]
     kind: Literal["first", "layer", "last", "mtp"]
+    stream: Stream = "text"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,4 +180,5 @@ class Ledger:
     """Section name of every layer, first to last; pipeline parallelism cuts it."""
     mtp: tuple[Section, ...] = ()
     """Multi-token prediction, reported apart."""
-    tied: bool = False
+    encoder_length: int | None = None
+    """Tokens that the encoder always sees; None: as many as the sequence has, or no encoder."""

@@ -15,11 +15,14 @@ from math import prod
 from llmcalc.blueprint.operations import (
     AttentionProduct,
     Cache,
+    Convolution,
     GroupedMatmul,
     Ledger,
     Matmul,
     Operation,
+    Scan,
     Section,
+    State,
 )
 from llmcalc.blueprint.weight import Weight
 from llmcalc.errors import ImpossibleError
@@ -105,8 +108,10 @@ def tensor_splits(ledger: Ledger, most: int) -> tuple[int, ...]:
         for operation in section.operations:
             if isinstance(operation, AttentionProduct):
                 heads.add(operation.heads)
-            elif isinstance(operation, Cache) and operation.units:
+            elif isinstance(operation, (Cache, State)) and operation.units:
                 kv_heads.add(operation.units)
+            elif isinstance(operation, Scan) and operation.units:
+                heads.add(operation.units)
             elif (
                 isinstance(operation, (Matmul, GroupedMatmul))
                 and operation.weight.component in _ROWS
@@ -172,7 +177,12 @@ def _rank(operation: Operation, parallel: Parallel) -> Operation:
     """The share of one operation that the fullest rank holds."""
     if isinstance(operation, Cache):
         return _rank_cache(operation, parallel.tp)
-    if isinstance(operation, (Matmul, GroupedMatmul)):
+    if isinstance(operation, State):
+        share = _share(operation.elements, operation.units, parallel.tp)
+        return replace(operation, elements=share)
+    if isinstance(operation, Scan):
+        return replace(operation, macs=_share(operation.macs, operation.units, parallel.tp))
+    if isinstance(operation, (Matmul, GroupedMatmul, Convolution)):
         bias = _rank_weight(operation.bias, parallel) if operation.bias else None
         return replace(operation, weight=_rank_weight(operation.weight, parallel), bias=bias)
     weights = tuple(_rank_weight(weight, parallel) for weight in operation.weights)

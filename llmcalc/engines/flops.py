@@ -5,11 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from llmcalc.blueprint.operations import AttentionProduct, GroupedMatmul, Ledger, Matmul
-from llmcalc.engines.workload import Workload, causal_pairs, full_pairs
+from llmcalc.blueprint.operations import (
+    AttentionProduct,
+    Convolution,
+    GroupedMatmul,
+    Ledger,
+    Matmul,
+    Operation,
+    Scan,
+    Section,
+)
+from llmcalc.engines.workload import Workload, pairs
 from llmcalc.formula import Step, about, formula, is_recording, record, record_sum, symbol
 
-Mask = Literal["causal", "full"]
+Count = Literal["causal", "full"]
+"""Half of a causal product, or all of it as torch counts."""
 
 MATMUL_TRAIN, ATTENTION_TRAIN, ATTENTION_MODEL = 3, 3.5, 3
 """Forward and backward over forward: a matmul's two gradients; flash attention's backward computes
@@ -25,17 +35,19 @@ class Flops:
     attention: int
     model_attention: int
     """Attention without what flash attention computes twice; differs in training only."""
+    other: int = 0
+    """Convolutions and recurrences."""
     by_component: dict[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
         """What the device computes."""
-        return self.matmul + self.attention
+        return self.matmul + self.attention + self.other
 
     @property
     def model(self) -> int:
         """What the model needs, the numerator of MFU."""
-        return self.matmul + self.model_attention
+        return self.matmul + self.model_attention + self.other
 
 
 @formula(
@@ -68,35 +80,73 @@ def attention_flops(*, b: int, h: int, d_qk: int, d_v: int, pairs: int, layers: 
     return 2 * b * h * (d_qk + d_v) * pairs * layers
 
 
+@formula("2 · t · channels · kernel · layers", source="each channel by itself", unit="FLOP")
+def convolution_flops(*, t: int, channels: int, kernel: int, layers: int) -> int:
+    """Of t tokens through a short causal convolution in each of so many layers."""
+    return 2 * t * channels * kernel * layers
+
+
+@formula(
+    "2 · t · macs · layers",
+    source="the state is written with outer products and read with matrix-vector products",
+    unit="FLOP",
+)
+def scan_flops(*, t: int, macs: int, layers: int) -> int:
+    """Of t tokens through a recurrence in each of so many layers."""
+    return 2 * t * macs * layers
+
+
 @formula("factor · N · tokens", source="Kaplan et al., arXiv:2001.08361, table 1", unit="FLOP")
 def rule_of_thumb(*, factor: int, N: int, tokens: int) -> int:  # noqa: N803  the field's symbol
     """2N a token forward, 6N forward and backward, N the active parameters."""
     return factor * N * tokens
 
 
-def count(ledger: Ledger, workload: Workload, mask: Mask = "causal") -> Flops:
+def count(ledger: Ledger, workload: Workload, mask: Count = "causal") -> Flops:
     """FLOPs of one forward, or of forward and backward for the `train` phase."""
-    pairs = causal_pairs if mask == "causal" else full_pairs
-    by_component: dict[str, int] = {}
-    attention: dict[str, int] = {}
+    sums = Sums()
     for section in ledger.sections:
         for operation in section.operations:
-            if isinstance(operation, AttentionProduct):
-                subject = symbol(section.name, operation.name)
-                with about(subject):
-                    attention[subject] = attention.get(subject, 0) + attention_flops(
-                        b=workload.batch, h=operation.heads, d_qk=operation.qk_dim,
-                        d_v=operation.v_dim, pairs=pairs(workload, operation.window),
-                        layers=section.times,
-                    )  # fmt: skip
-            elif isinstance(operation, (Matmul, GroupedMatmul)):
-                component = operation.weight.component
-                with about(symbol(section.name, operation.name)):
-                    flops = _product(operation, workload.tokens, section.times)
-                by_component[component] = by_component.get(component, 0) + flops
-    found = _phased(by_component, sum(attention.values()), workload)
-    _explain(by_component, attention, found)
+            with about(symbol(section.name, operation.name)):
+                sums.add(operation, section, workload, whole=mask == "full")
+    found = _phased(sums, workload)
+    _explain(sums, found)
     return found
+
+
+@dataclass(slots=True)
+class Sums:
+    """Running FLOPs of a forward: matmuls by component, attention and the rest by operation."""
+
+    matmul: dict[str, int] = field(default_factory=dict)
+    attention: dict[str, int] = field(default_factory=dict)
+    other: dict[str, int] = field(default_factory=dict)
+
+    def add(
+        self, operation: Operation, section: Section, workload: Workload, *, whole: bool
+    ) -> None:
+        """Count one operation of a section, all its layers."""
+        name, layers = symbol(section.name, operation.name), section.times
+        tokens = workload.of(getattr(operation, "stream", None) or section.stream)
+        if isinstance(operation, AttentionProduct):
+            seen = pairs(workload, operation.mask, section.stream, operation.window, whole=whole)
+            _grow(self.attention, name, attention_flops(
+                b=workload.batch, h=operation.heads, d_qk=operation.qk_dim, d_v=operation.v_dim,
+                pairs=seen, layers=layers,
+            ))  # fmt: skip
+        elif isinstance(operation, (Matmul, GroupedMatmul)):
+            component = operation.weight.component
+            _grow(self.matmul, component, _product(operation, tokens, layers))
+        elif isinstance(operation, Convolution):
+            channels, kernel = operation.weight.shape
+            flops = convolution_flops(t=tokens, channels=channels, kernel=kernel, layers=layers)
+            _grow(self.other, name, flops)
+        elif isinstance(operation, Scan):
+            _grow(self.other, name, scan_flops(t=tokens, macs=operation.macs, layers=layers))
+
+
+def _grow(sums: dict[str, int], name: str, flops: int) -> None:
+    sums[name] = sums.get(name, 0) + flops
 
 
 def _product(operation: Matmul | GroupedMatmul, tokens: int, layers: int) -> int:
@@ -110,39 +160,44 @@ def _product(operation: Matmul | GroupedMatmul, tokens: int, layers: int) -> int
     return flops
 
 
-def _explain(by_component: dict[str, int], attention: dict[str, int], found: Flops) -> None:
+def _explain(sums: Sums, found: Flops) -> None:
     """Record how layers add up to a forward, and a forward to the phase."""
     if not is_recording():
         return
-    record_sum("matmul", by_component, "FLOP")
-    record_sum("attention", attention, "FLOP")
-    matmul, products = sum(by_component.values()), sum(attention.values())
-    trained = found.matmul != matmul
+    parts: dict[str, int | float] = {}
+    for name, terms in (("matmul", sums.matmul), ("attention", sums.attention)):
+        record_sum(name, terms, "FLOP")
+        parts[name] = sum(terms.values())
+    if sums.other:
+        record_sum("other", sums.other, "FLOP")
+        parts["other"] = sum(sums.other.values())
+    trained = found.matmul != parts["matmul"]
+    factors = {"matmul": "3 · ", "attention": "7 / 2 · ", "other": "3 · "}
+    text = " + ".join(f"{factors[name] if trained else ''}{name}" for name in parts)
     source = "two products backward a matmul, five to flash attention's two (arXiv:2307.08691)"
     record(
         Step(
-            name="total",
-            text="3 · matmul + 7 / 2 · attention" if trained else "matmul + attention",
-            values={"matmul": matmul, "attention": products},
-            result=found.total,
-            unit="FLOP",
+            name="total", text=text, values=parts, result=found.total, unit="FLOP",
             source=source if trained else "",
         )
-    )
+    )  # fmt: skip
 
 
-def _phased(by_component: dict[str, int], attention: int, workload: Workload) -> Flops:
+def _phased(sums: Sums, workload: Workload) -> Flops:
+    attention, other = sum(sums.attention.values()), sum(sums.other.values())
     if workload.phase != "train":
         return Flops(
-            matmul=sum(by_component.values()),
+            matmul=sum(sums.matmul.values()),
             attention=attention,
             model_attention=attention,
-            by_component=by_component,
+            other=other,
+            by_component=sums.matmul,
         )
-    trained = {component: MATMUL_TRAIN * flops for component, flops in by_component.items()}
+    trained = {component: MATMUL_TRAIN * flops for component, flops in sums.matmul.items()}
     return Flops(
         matmul=sum(trained.values()),
         attention=attention * 7 // 2,
         model_attention=ATTENTION_MODEL * attention,
+        other=MATMUL_TRAIN * other,
         by_component=trained,
     )

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from llmcalc import formula
-from llmcalc.blueprint.operations import Cache, Ledger, Section
+from llmcalc.blueprint.operations import Cache, Ledger, Section, State
 
 KV_BITS = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "int4": 4}
 """Bits of one cached element; scales of quantised caches, one a layer, are not counted."""
+
+
+STATE_BYTES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +21,13 @@ class KvProfile:
     elements: tuple[tuple[int | None, int], ...]
     """(window or None, elements a token), the smallest window first, None last."""
     bits: int
+    state: int = 0
+    """Elements of one sequence that do not grow: states of recurrences, inputs of convolutions."""
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of the state of one sequence, in 16 bits whatever the cache is stored in."""
+        return self.state * STATE_BYTES
 
     @property
     def bytes_per_token(self) -> int:
@@ -35,6 +45,10 @@ class KvProfile:
         held = sum(elements * min(tokens, window or tokens) for window, elements in self.elements)
         return -(-held * self.bits // 8)
 
+    def held(self, tokens: int) -> int:
+        """Bytes of all that one sequence of `tokens` leaves behind, its state included."""
+        return self.sequence(tokens) + self.state_bytes
+
     @property
     def windows(self) -> tuple[int, ...]:
         """Where the growth changes."""
@@ -44,6 +58,7 @@ class KvProfile:
 def profile(ledger: Ledger, dtype: str = "bf16") -> KvProfile:
     """The cache of a model, all layers."""
     by_window: dict[int | None, int] = {}
+    state = 0
     for section in ledger.sections:
         for operation in section.operations:
             if isinstance(operation, Cache):
@@ -51,8 +66,10 @@ def profile(ledger: Ledger, dtype: str = "bf16") -> KvProfile:
                 by_window[operation.window] = known + operation.elements * section.times
                 if formula.is_recording():
                     _record(operation, section, KV_BITS[dtype])
+            elif isinstance(operation, State):
+                state += operation.elements * section.times
     ordered = sorted(by_window.items(), key=lambda item: item[0] or 1 << 62)
-    return KvProfile(elements=tuple(ordered), bits=KV_BITS[dtype])
+    return KvProfile(elements=tuple(ordered), bits=KV_BITS[dtype], state=state)
 
 
 def _record(cache: Cache, section: Section, bits: int) -> None:

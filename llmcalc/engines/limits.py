@@ -50,7 +50,7 @@ def within_memory(stage: Stage, shape: Shape, budget: int) -> Limits:
 
 def within_cache(stage: Stage, shape: Shape, budget: int) -> Limits:
     """Limits where the budget is for the cache alone."""
-    one = stage.cache.sequence
+    one = stage.cache.held
     return Limits(
         budget=budget,
         free=budget - shape.batch * one(shape.seq),
@@ -78,4 +78,4 @@ def least(found: list[Limits], replicas: int) -> Limits:
 
 def _one(stage: Stage, shape: Shape) -> int:
     """Bytes of one sequence of the longest length; a stage without a cache is never the limit."""
-    return max(1, stage.cache.sequence(shape.longest))
+    return max(1, stage.cache.held(shape.longest))

@@ -68,10 +68,7 @@ class Stage:
     def total(self, batch: int, seq: int) -> int:
         """Bytes of `batch` sequences of `seq` tokens each."""
         return (
-            self.fixed
-            + batch * self.cache.sequence(seq)
-            + self.live(batch, seq)
-            + self.logits(batch)
+            self.fixed + batch * self.cache.held(seq) + self.live(batch, seq) + self.logits(batch)
         )
 
     def parts(self, batch: int, seq: int) -> tuple[Part, ...]:
@@ -85,6 +82,7 @@ class Stage:
         return (
             *held,
             Part(name="KV cache", group="kv_cache", bytes=cached, basis="exact"),
+            Part(name="state", group="state", bytes=batch * self.cache.state_bytes, basis="exact"),
             Part(name="live activations", group="activations", bytes=self.live(batch, seq),
                  basis="modelled", source=self.runtime.prefill_tokens_source),
             Part(name="logits", group="activations", bytes=self.logits(batch), basis="modelled",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from llmcalc.blueprint.operations import Mask, Stream
 from llmcalc.formula import formula
 
 Phase = Literal["prefill", "decode", "train"]
@@ -18,11 +19,19 @@ class Workload:
     batch: int
     query: int
     context: int
+    encoder: int = 0
+    """Tokens of each sequence that an encoder sees; an encoder does not run again while decoding."""
 
     @property
     def tokens(self) -> int:
         """New tokens of all sequences."""
         return self.batch * self.query
+
+    def of(self, stream: Stream) -> int:
+        """Tokens that a stream's operations work on; images and sound are not counted."""
+        if stream == "text":
+            return self.tokens
+        return self.batch * self.encoder if stream == "encoder" and self.phase != "decode" else 0
 
 
 @formula(
@@ -43,6 +52,19 @@ def causal_pairs(workload: Workload, window: int | None) -> int:
     if before:
         pairs -= seen_by_first(n=before, w=w)
     return pairs
+
+
+def pairs(
+    workload: Workload, mask: Mask, stream: Stream, window: int | None, *, whole: bool
+) -> int:
+    """Query-key pairs of one sequence; `whole` counts what a causal mask hides as well."""
+    if stream != "text":
+        return workload.encoder**2 if workload.of(stream) else 0
+    if mask == "cross":
+        return workload.query * workload.encoder
+    if mask == "full":
+        return workload.query * workload.context
+    return (full_pairs if whole else causal_pairs)(workload, window)
 
 
 def full_pairs(workload: Workload, window: int | None) -> int:

@@ -21,7 +21,9 @@ from llmcalc.spec.limits import (
 from llmcalc.spec.parts import Part
 
 Norm = Literal["rms", "layer", "layer_nobias", "none"]
-Placement = Literal["pre", "post", "sandwich", "parallel"]
+Placement = Literal["pre", "post", "output", "sandwich", "parallel"]
+"""Where the norms of a block stand: before each part, after each is added (BERT), on what each puts
+out (OLMo 2), on both sides (Gemma 2), or before parts that all see the same input (GPT-J)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,20 +44,49 @@ class Embedding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """A tensor that occurs in one family only, or only in the published file."""
+
+    name: Word
+    shape: tuple[Vocabulary, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """One kind of layer: its norms of hidden_size and its parts, in order."""
 
     parts: tuple[Part, ...]
     norms: Few = 2
     placement: Placement = "pre"
+    extra: tuple[Tensor, ...] = ()
+    """Tensors of each such layer that no part has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tensor:
-    """A tensor that occurs in one family only, or only in the published file."""
+class Stack:
+    """Layers beside those of the language model: an encoder, or a tower of another modality."""
+
+    hidden_size: Width | None = None
+    """Left out: as the card's."""
+    norm: Norm | None = None
+    """Left out: as the card's."""
+    blocks: dict[Word, Block]
+    layers: tuple[Line, ...]
+    final_norm: Bool = True
+    length: Length | None = None
+    """Tokens that it always sees (Whisper: 1,500 frames); left out: as many as the sequence has."""
+    extra: tuple[Tensor, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tower:
+    """What turns images or sound into tokens: a stack, or a bare count where nobody itemised it."""
 
     name: Word
-    shape: tuple[Vocabulary, ...]
+    modality: Literal["vision", "audio"] = "vision"
+    stack: Stack | None = None
+    params: Params | None = None
+    """Parameters in all, where there is no stack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +135,13 @@ class ModelCard:
     blocks: dict[Word, Block]
     layers: tuple[Line, ...]
     """Patterns over block names, as `3*dense`, `58*moe` or `10*(5*local global)`."""
+    causal: Bool = True
+    """Each token sees only those before it; false for encoders such as BERT, which cache nothing."""
     final_norm: Bool = True
     head: Bool = True
     head_bias: Bool = False
+    encoder: Stack | None = None
+    """The encoder of an encoder-decoder model, which shares the token table; `blocks` are the decoder."""
+    towers: tuple[Tower, ...] = ()
     mtp: Mtp | None = None
     extra: tuple[Tensor, ...] = ()

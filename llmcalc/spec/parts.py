@@ -7,9 +7,18 @@ configs. Every default is what most models do, so that a card says only what is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from llmcalc.spec.limits import Bool, Length, Width, WidthOrZero
+from llmcalc.spec.recurrent import (
+    GatedDeltaNet,
+    KimiDelta,
+    Lightning,
+    Mamba1,
+    Mamba2,
+    RwkvChannel,
+    RwkvTime,
+)
 
 Activation = Literal["silu", "gelu", "relu", "relu2"]
 
@@ -26,6 +35,8 @@ class Attention:
     v_head_dim: Width | None = None
     """Size of a value head; left out: head_dim."""
     qkv_bias: Bool = False
+    k_bias: Bool | None = None
+    """Of the keys where it differs from queries and values (Whisper has none); left out: as they."""
     o_bias: Bool = False
     qk_norm: Literal["head", "full"] | None = None
     """Norm of queries and keys: over each head (weight of head_dim) or over all heads at once."""
@@ -37,7 +48,25 @@ class Attention:
     """Tokens a query can see, itself included; left out: all before it."""
     rotary_dim: WidthOrZero | None = None
     """Dimensions of a head that carry rotary positions; left out: all, 0: none."""
+    cross: Bool = False
+    """Looks at the encoder's output instead of its own tokens."""
+    relative_buckets: WidthOrZero = 0
+    """Rows of a learned table of relative position biases, one column a head (T5's first layer)."""
+    k_eq_v: Bool = False
+    """Values are the keys before their norm and rotation; there is no value projection (Gemma 4)."""
+    kv_reuse: Bool = False
+    """Reads the cache of an earlier layer and keeps none; its own key and value weights lie idle."""
     kind: Literal["attn"] = "attn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexer:
+    """The lightning indexer of DeepSeek-V3.2: a small attention that picks tokens by their scores."""
+
+    num_heads: Width
+    head_dim: Width
+    topk: Length
+    """Tokens that a query may attend to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +80,8 @@ class LatentAttention:
     qk_nope_head_dim: Width
     qk_rope_head_dim: Width
     v_head_dim: Width
+    indexer: Indexer | None = None
+    """Sparse attention: each query attends to the tokens that the indexer picks."""
     kind: Literal["mla"] = "mla"
 
 
@@ -80,11 +111,27 @@ class Moe:
     gated: Bool = True
     router_bias: Bool = False
     expert_bias: Bool = False
+    latent_size: Width | None = None
+    """Width of the experts' input and output between two projections (Nemotron-3); left out: hidden."""
+    zero_experts: WidthOrZero = 0
+    """Experts that return their input, at no cost but a row of the router (LongCat)."""
     correction_bias: Bool = False
     """A stored buffer, one number an expert, that balances the load (DeepSeek-V3); not learned."""
     activation: Activation = "silu"
     kind: Literal["moe"] = "moe"
 
 
-Part = Attention | LatentAttention | Mlp | Moe
-PARTS: tuple[type[Part], ...] = (Attention, LatentAttention, Mlp, Moe)
+Part = (
+    Attention
+    | LatentAttention
+    | GatedDeltaNet
+    | KimiDelta
+    | Lightning
+    | Mamba1
+    | Mamba2
+    | RwkvTime
+    | RwkvChannel
+    | Mlp
+    | Moe
+)
+PARTS: tuple[type[Part], ...] = get_args(Part)

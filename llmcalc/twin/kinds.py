@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import nn
-
 from llmcalc.spec.parts import Attention, LatentAttention, Mlp, Moe
 from llmcalc.twin.attention import AttentionTwin
 from llmcalc.twin.feedforward import MlpTwin, MoeTwin
@@ -18,5 +16,3 @@ TWINS: dict[type, type[Any]] = {
     Moe: MoeTwin,
 }
 """Each takes (part, setting, number) and maps (x, run) to the shape of x."""
-
-__all__ = ["TWINS", "nn"]

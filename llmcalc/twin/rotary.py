@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def rotated(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
-    """x of [b, h, s, d] with its first dimensions turned; the rest passes."""
+    """X of [b, h, s, d] with its first dimensions turned; the rest passes."""
     cos, sin = rotation
     dim = cos.shape[-1]
     turned, passed = x[..., :dim], x[..., dim:]

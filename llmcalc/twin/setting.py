@@ -23,13 +23,13 @@ class Setting:
     hidden_size: int
     norm: Norm
     kernel: Kernel = "sdpa"
-    """`eager` materialises the scores, `sdpa` runs flash attention inside otherwise plain modules."""
+    """`eager` keeps the scores, `sdpa` runs flash attention inside otherwise plain modules."""
     causal: bool = True
 
 
 @dataclass(slots=True, kw_only=True)
 class Pass:
-    """One forward pass: where its tokens stand, what is remembered, what is shared by all layers."""
+    """One forward pass: where its tokens stand, what is remembered and shared."""
 
     positions: Tensor
     """[s], the place of each new token in its sequence."""

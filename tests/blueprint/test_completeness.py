@@ -9,7 +9,7 @@ from hypothesis import given
 
 from llmcalc.api.params import ParamsResult
 from llmcalc.blueprint import lower
-from llmcalc.blueprint.lower import LOWERINGS
+from llmcalc.blueprint.kinds import LOWERINGS
 from llmcalc.blueprint.operations import Operation
 from llmcalc.blueprint.weight import COMPONENTS, Component, Role
 from llmcalc.spec.card import ModelCard

@@ -60,7 +60,7 @@ CARDS = [
     ),
     Bad("max_position_embeddings: 512", "max_position_embeddings: 2e3", 6, "not 2000.0"),
     Bad("norms: 2", "norms: 17", 9, "blocks.dense.norms must be a whole number from 0 to 16"),
-    Bad("norms: 2", "placement: before", 9, "pre, post, sandwich or parallel"),
+    Bad("norms: 2", "placement: before", 9, "pre, post, output, sandwich or parallel"),
     Bad("attn: {", "atn: {", 11, "atn is no kind of part", "did you mean attn?"),
     Bad("attn: {", "mamba: {", 11, "mamba is no kind of part", "attn, mla, mlp, moe"),
     Bad("- attn: {num_heads: 8, num_kv_heads: 2}", "- attn", 11, "one part as", "`llmcalc schema`"),
