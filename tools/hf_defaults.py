@@ -23,6 +23,15 @@ MODEL_TYPES = """
     olmo olmo2 olmo3 olmoe opt phi
     phi3 phimoe qwen2 qwen2_moe qwen3 qwen3_moe
     seed_oss smollm3 starcoder2
+    bert roberta xlm-roberta camembert distilbert electra mpnet deberta-v2 modernbert
+    t5 mt5 umt5 bart plbart mbart pegasus marian blenderbot blenderbot-small m2m_100 whisper
+    gemma3 llava llava_next qwen2_vl qwen2_5_vl qwen3_vl qwen3_vl_moe qwen3_5 qwen3_5_moe internvl
+    llama4 mistral3 paligemma idefics3 smolvlm glm4v glm4v_moe cohere2_vision aya_vision
+    siglip_vision_model clip_vision_model pixtral gemma3n gemma4
+    deepseek_v32 glm_moe_dsa glm4_moe_lite longcat_flash minimax_m3_vl_text step3p7 deepseek_v4
+    minicpm3 exaone4 dots1
+    mamba mamba2 falcon_mamba rwkv jamba bamba granitemoehybrid falcon_h1 nemotron_h
+    qwen3_next kimi_linear olmo_hybrid minimax
 """.split()  # noqa: SIM905 (a table)
 
 
@@ -30,7 +39,10 @@ def main() -> None:
     """Write the file that the command line names."""
     import transformers  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 (a tool's dependency, not the project's)
 
-    types = {name: _of_class(name) for name in sorted(MODEL_TYPES)}
+    classes = {name: transformers.CONFIG_MAPPING[name] for name in MODEL_TYPES}
+    for config in tuple(classes.values()):
+        classes |= {one.config_class.model_type: one.config_class for one in _fixed(config)}
+    types = {name: _of_class(classes[name]) for name in sorted(classes)}
     lines = [f'  "{name}": {json.dumps(facts, sort_keys=True)}' for name, facts in types.items()]
     version = transformers.__version__
     head = {
@@ -42,19 +54,34 @@ def main() -> None:
     Path(sys.argv[1]).write_text(text, encoding="utf-8")
 
 
-def _of_class(name: str) -> dict[str, Any]:
-    """The fields with a plain default, and the keys that stand for another one."""
-    from transformers import CONFIG_MAPPING, PreTrainedConfig  # noqa: PLC0415
+def _fixed(config: Any) -> list[Any]:
+    """The parts of a composite that have one class whatever their model_type says."""
+    parts = getattr(config, "sub_configs_defaults", {}).values()
+    return [one for one in parts if getattr(one.config_class, "model_type", "")]
 
-    config = CONFIG_MAPPING[name]
+
+def _of_class(config: Any) -> dict[str, Any]:
+    """The fields with a plain default, keys that stand for another one, parts of a composite."""
+    from transformers import PreTrainedConfig  # noqa: PLC0415
+
     aliases = {key: to for key, to in (config.attribute_map or {}).items() if key != to}
     common = {field.name for field in fields(PreTrainedConfig)}
     defaults = {}
     for field in fields(config):
-        plain = field.default is None or isinstance(field.default, bool | int | float | str)
-        if field.name not in common and field.default is not MISSING and plain:
-            defaults[aliases.get(field.name, field.name)] = field.default
-    return {"aliases": aliases, "defaults": defaults}
+        if field.name not in common and field.default is not MISSING and _plain(field.default):
+            name, value = aliases.get(field.name, field.name), field.default
+            defaults[name] = list(value) if isinstance(value, tuple) else value
+    facts = {"aliases": aliases, "defaults": defaults}
+    parts = {
+        key: {"type": one.model_type, "fixed": one in _fixed(config), "given": one.init_kwargs}
+        for key, one in getattr(config, "sub_configs_defaults", {}).items()
+    }
+    return facts | ({"parts": parts} if parts else {})
+
+
+def _plain(value: Any) -> bool:
+    inside = value if isinstance(value, tuple) else (value,)
+    return all(one is None or isinstance(one, bool | int | float | str) for one in inside)
 
 
 if __name__ == "__main__":

@@ -25,20 +25,16 @@ def lower_attention(part: Attention, context: Context) -> tuple[Operation, ...]:
     """The operations of one attention part."""
     dims = attention_dims(part, context.hidden_size)
     h, h_kv = dims["h"], dims["h_kv"]
-    source: Stream | None = "encoder" if part.cross else None
-    k_bias = part.qkv_bias if part.k_bias is None else part.k_bias
     return (
         _project("q", "h·d_k", dims, h, bias=part.qkv_bias),
-        _project("k", "h_kv·d_k", dims, h_kv, bias=k_bias, stream=source),
-        *(() if part.k_eq_v else
-          (_project("v", "h_kv·d_v", dims, h_kv, bias=part.qkv_bias, stream=source),)),
+        *_looked_at(part, dims, h_kv),
         *((_project("gate", "h·d_v", dims, h, bias=False),) if part.output_gate else ()),
         *_qk_norms(part, dims, context),
         *_memory(part, dims, context),
         AttentionProduct(
             name="attention", heads=h, qk_dim=dims["d_k"], v_dim=dims["d_v"], window=part.window,
             mask="cross" if part.cross else "causal" if context.causal else "full",
-            weights=_tables(part, dims, h),
+            flash=not (part.sinks or part.relative_buckets), weights=_tables(part, dims, h),
         ),
         Matmul(
             name="o", weight=weight("o_proj", "d, h·d_v", dims, "attention", units=h, axis=1),
@@ -46,6 +42,18 @@ def lower_attention(part: Attention, context: Context) -> tuple[Operation, ...]:
             to_residual=True,
         ),
     )  # fmt: skip
+
+
+def _looked_at(part: Attention, dims: dict[str, int], h_kv: int) -> tuple[Operation, ...]:
+    """Projections to keys and values; weights without arithmetic where another's cache is read."""
+    source: Stream | None = "encoder" if part.cross else None
+    k_bias = part.qkv_bias if part.k_bias is None else part.k_bias
+    k = _project("k", "h_kv·d_k", dims, h_kv, bias=k_bias, stream=source)
+    v = _project("v", "h_kv·d_v", dims, h_kv, bias=part.qkv_bias, stream=source)
+    both = (k,) if part.k_eq_v else (k, v)
+    if part.kv_reuse:
+        return tuple(Elementwise(name=f"idle_{one.name}", weights=one.weights) for one in both)
+    return both
 
 
 def _memory(part: Attention, dims: dict[str, int], context: Context) -> tuple[Cache | State, ...]:

@@ -55,18 +55,18 @@ def _indexer(part: LatentAttention, dims: dict[str, int]) -> tuple[Operation, ..
     dims = dims | {"h_i": h_i, "d_i": d_i}
     source = "r_q" if part.q_lora_rank else "d"
     return (
-        Matmul(
-            name="index_q",
-            weight=weight("indexer.q_proj", f"h_i·d_i, {source}", dims, "attention"),
-        ),
-        Matmul(name="index_k", weight=weight("indexer.k_proj", "d_i, d", dims, "attention")),
+        _unlearned("index_q", "indexer.q_proj", f"h_i·d_i, {source}", dims),
+        _unlearned("index_k", "indexer.k_proj", "d_i, d", dims),
         norm("indexer.k_norm", "d_i", dims, "layer"),
-        Matmul(
-            name="index_weights", weight=weight("indexer.weights_proj", "h_i, d", dims, "attention")
-        ),
+        _unlearned("index_weights", "indexer.weights_proj", "h_i, d", dims),
         Cache(name="index_keys", text="d_i", dims=dims, elements=d_i, units=None),
-        AttentionProduct(name="index_scores", heads=h_i, qk_dim=d_i, v_dim=0),
+        AttentionProduct(name="index_scores", heads=h_i, qk_dim=d_i, v_dim=0, backward=False),
     )
+
+
+def _unlearned(name: str, tensor: str, text: str, dims: dict[str, int]) -> Matmul:
+    """A projection that learns from a loss of its own."""
+    return Matmul(name=name, weight=weight(tensor, text, dims, "attention"), backward=False)
 
 
 def _queries(part: LatentAttention, dims: dict[str, int]) -> tuple[Operation, ...]:

@@ -31,6 +31,8 @@ class Matmul:
     """The output is added to the residual stream, and what led to it is done with."""
     stream: Stream | None = None
     """Whose tokens, where they are not the section's."""
+    backward: bool = True
+    """Whether the language model's loss flows back through it."""
 
     @property
     def width(self) -> int:
@@ -74,6 +76,9 @@ class AttentionProduct:
     v_dim: int
     window: int | None = None
     mask: Mask = "causal"
+    flash: bool = True
+    """Whether a flash kernel computes it; what adds learned numbers to the scores keeps them all."""
+    backward: bool = True
     weights: tuple[Weight, ...] = ()
 
 

@@ -45,6 +45,6 @@ def lower_mamba2(part: Mamba2, context: Context) -> tuple[Operation, ...]:
         *convolution("h·p + 2·G·N", dims, h, bias=part.conv_bias),
         *vectors(dims, h, dt_bias="h", A_log="h", D="h"),
         *scan("2·h·p·N", "h·p·N", dims, h),
-        norm("gated_norm", "h·p", dims, "rms"),
+        *((norm("gated_norm", "h·p", dims, "rms"),) if part.gated_norm else ()),
         project_out("h·p", dims, h, bias=part.bias),
     )

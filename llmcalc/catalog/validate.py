@@ -138,21 +138,39 @@ def _with_parts(data: dict[str, Any], mistakes: list[_Mistake]) -> dict[str, Any
 
     Each part is tried as the kind that its key names and as no other, so a mistake is one error.
     """
-    blocks = data.get("blocks")
-    if not isinstance(blocks, dict):
+    data = _stack(data, (), mistakes)
+    if "encoder" in data:
+        data = data | {"encoder": _stack(data["encoder"], ("encoder",), mistakes)}
+    if isinstance(data.get("towers"), list):
+        towers = [_tower(at, one, mistakes) for at, one in enumerate(data["towers"])]
+        data = data | {"towers": towers}
+    return data
+
+
+def _tower(at: int, tower: Any, mistakes: list[_Mistake]) -> Any:
+    if not isinstance(tower, dict) or "stack" not in tower:
+        return tower
+    return tower | {"stack": _stack(tower["stack"], ("towers", at, "stack"), mistakes)}
+
+
+def _stack(data: Any, root: Path, mistakes: list[_Mistake]) -> Any:
+    """What holds `blocks` at `root`: the card itself, its encoder or the layers of a tower."""
+    if not isinstance(data, dict) or not isinstance(data.get("blocks"), dict):
         return data
-    made = {name: _block(name, block, mistakes) for name, block in blocks.items()}
+    made = {
+        name: _block((*root, "blocks", name), block, mistakes)
+        for name, block in data["blocks"].items()
+    }
     return data | {"blocks": made}
 
 
-def _block(name: str, block: Any, mistakes: list[_Mistake]) -> Any:
+def _block(root: Path, block: Any, mistakes: list[_Mistake]) -> Any:
     if not isinstance(block, dict) or not isinstance(block.get("parts"), list):
         return block
-    root: Path = ("blocks", name, "parts")
     parts = [
         _PLACEHOLDER if part is None else part
         for at, entry in enumerate(block["parts"])
-        for part in (_part((*root, at), entry, mistakes),)
+        for part in (_part((*root, "parts", at), entry, mistakes),)
     ]
     return block | {"parts": parts}
 

@@ -21,10 +21,23 @@ from llmcalc.formula import Step, about, formula, is_recording, record, record_s
 Count = Literal["causal", "full"]
 """Half of a causal product, or all of it as torch counts."""
 
-MATMUL_TRAIN, ATTENTION_TRAIN, ATTENTION_MODEL = 3, 3.5, 3
-"""Forward and backward over forward: a matmul's two gradients; flash attention's backward computes
-its scores again, five products to the forward's two (arXiv:2307.08691, section 3.1); model FLOPs
-leave that out."""
+Group = Literal["matmul", "attention", "other"]
+
+TWICE, FLASH, SCORES, NOT = (3, 1), (7, 2), (4, 1), (1, 1)
+"""Forward and backward over forward, as a fraction: two gradients for most; flash attention's
+backward computes its scores again, five products to the forward's two (arXiv:2307.08691, section 3.1),
+three of them as wide as keys and two as wide as values; nothing where the loss does not flow back."""
+
+NAMES = {
+    ("matmul", TWICE): "matmul",
+    ("matmul", NOT): "matmul_forward_only",
+    ("attention", FLASH): "attention",
+    ("attention", SCORES): "attention_scores",
+    ("attention", TWICE): "attention_plain",
+    ("attention", NOT): "attention_forward_only",
+    ("other", TWICE): "other",
+}
+"""What a worked solution calls each sum; plain attention keeps its scores, or is the values' half."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,49 +117,93 @@ def rule_of_thumb(*, factor: int, N: int, tokens: int) -> int:  # noqa: N803  th
 
 def count(ledger: Ledger, workload: Workload, mask: Count = "causal") -> Flops:
     """FLOPs of one forward, or of forward and backward for the `train` phase."""
-    sums = Sums()
+    sums: Sums = {}
     for section in ledger.sections:
         for operation in section.operations:
             with about(symbol(section.name, operation.name)):
-                sums.add(operation, section, workload, whole=mask == "full")
-    found = _phased(sums, workload)
-    _explain(sums, found)
+                _add(sums, operation, section, workload, whole=mask == "full")
+    trained = workload.phase == "train"
+    found = Flops(
+        matmul=_group(sums, "matmul", trained=trained),
+        attention=_group(sums, "attention", trained=trained),
+        model_attention=_model_attention(sums, trained=trained),
+        other=_group(sums, "other", trained=trained),
+        by_component=_by_component(sums, trained=trained),
+    )
+    _explain(sums, found, trained=trained)
     return found
 
 
-@dataclass(slots=True)
-class Sums:
-    """Running FLOPs of a forward: matmuls by component, attention and the rest by operation."""
-
-    matmul: dict[str, int] = field(default_factory=dict)
-    attention: dict[str, int] = field(default_factory=dict)
-    other: dict[str, int] = field(default_factory=dict)
-
-    def add(
-        self, operation: Operation, section: Section, workload: Workload, *, whole: bool
-    ) -> None:
-        """Count one operation of a section, all its layers."""
-        name, layers = symbol(section.name, operation.name), section.times
-        tokens = workload.of(getattr(operation, "stream", None) or section.stream)
-        if isinstance(operation, AttentionProduct):
-            seen = pairs(workload, operation.mask, section.stream, operation.window, whole=whole)
-            _grow(self.attention, name, attention_flops(
-                b=workload.batch, h=operation.heads, d_qk=operation.qk_dim, d_v=operation.v_dim,
-                pairs=seen, layers=layers,
-            ))  # fmt: skip
-        elif isinstance(operation, (Matmul, GroupedMatmul)):
-            component = operation.weight.component
-            _grow(self.matmul, component, _product(operation, tokens, layers))
-        elif isinstance(operation, Convolution):
-            channels, kernel = operation.weight.shape
-            flops = convolution_flops(t=tokens, channels=channels, kernel=kernel, layers=layers)
-            _grow(self.other, name, flops)
-        elif isinstance(operation, Scan):
-            _grow(self.other, name, scan_flops(t=tokens, macs=operation.macs, layers=layers))
+Sums = dict[tuple[Group, tuple[int, int]], dict[str, int]]
+"""FLOPs of a forward by group and backward factor: of matmuls by component, else by operation."""
 
 
-def _grow(sums: dict[str, int], name: str, flops: int) -> None:
-    sums[name] = sums.get(name, 0) + flops
+def _add(
+    sums: Sums, operation: Operation, section: Section, workload: Workload, *, whole: bool
+) -> None:
+    """Count one operation of a section, all its layers."""
+    name, layers = symbol(section.name, operation.name), section.times
+    tokens = workload.of(getattr(operation, "stream", None) or section.stream)
+    if isinstance(operation, AttentionProduct):
+        seen = pairs(workload, operation.mask, section.stream, operation.window, whole=whole)
+        for factor, half, d_qk, d_v in _products(operation):
+            with about(f"{name}{half}"):
+                flops = attention_flops(
+                    b=workload.batch, h=operation.heads, d_qk=d_qk, d_v=d_v, pairs=seen,
+                    layers=layers,
+                )  # fmt: skip
+            _grow(sums, "attention", factor, f"{name}{half}", flops)
+    elif isinstance(operation, (Matmul, GroupedMatmul)):
+        flops = _product(operation, tokens, layers)
+        factor = TWICE if getattr(operation, "backward", True) else NOT
+        _grow(sums, "matmul", factor, operation.weight.component, flops)
+    elif isinstance(operation, Convolution):
+        channels, kernel = operation.weight.shape
+        flops = convolution_flops(t=tokens, channels=channels, kernel=kernel, layers=layers)
+        _grow(sums, "other", TWICE, name, flops)
+    elif isinstance(operation, Scan):
+        flops = scan_flops(t=tokens, macs=operation.macs, layers=layers)
+        _grow(sums, "other", TWICE, name, flops)
+
+
+def _products(operation: AttentionProduct) -> list[tuple[tuple[int, int], str, int, int]]:
+    """Backward factor, name and widths: of both products at once, or each where widths differ."""
+    d_qk, d_v = operation.qk_dim, operation.v_dim
+    if operation.backward and operation.flash and d_qk != d_v:
+        return [(SCORES, "_scores", d_qk, 0), (TWICE, "_values", 0, d_v)]
+    learned = FLASH if operation.flash else TWICE
+    return [(learned if operation.backward else NOT, "", d_qk, d_v)]
+
+
+def _grow(sums: Sums, group: Group, factor: tuple[int, int], name: str, flops: int) -> None:
+    terms = sums.setdefault((group, factor), {})
+    terms[name] = terms.get(name, 0) + flops
+
+
+def _group(sums: Sums, group: Group, *, trained: bool) -> int:
+    """All of one group, its backward included in training."""
+    return sum(
+        sum(terms.values()) * up // down if trained else sum(terms.values())
+        for (of, (up, down)), terms in sums.items()
+        if of == group
+    )
+
+
+def _model_attention(sums: Sums, *, trained: bool) -> int:
+    """Attention with twice its forward for the backward, whatever kernel computes it."""
+    return sum(
+        sum(terms.values()) * (3 if trained and factor != NOT else 1)
+        for (of, factor), terms in sums.items()
+        if of == "attention"
+    )
+
+
+def _by_component(sums: Sums, *, trained: bool) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for (of, (up, down)), terms in sums.items():
+        for name, flops in terms.items() if of == "matmul" else ():
+            found[name] = found.get(name, 0) + (flops * up // down if trained else flops)
+    return found
 
 
 def _product(operation: Matmul | GroupedMatmul, tokens: int, layers: int) -> int:
@@ -160,44 +217,22 @@ def _product(operation: Matmul | GroupedMatmul, tokens: int, layers: int) -> int
     return flops
 
 
-def _explain(sums: Sums, found: Flops) -> None:
+def _explain(sums: Sums, found: Flops, *, trained: bool) -> None:
     """Record how layers add up to a forward, and a forward to the phase."""
     if not is_recording():
         return
-    parts: dict[str, int | float] = {}
-    for name, terms in (("matmul", sums.matmul), ("attention", sums.attention)):
-        record_sum(name, terms, "FLOP")
-        parts[name] = sum(terms.values())
-    if sums.other:
-        record_sum("other", sums.other, "FLOP")
-        parts["other"] = sum(sums.other.values())
-    trained = found.matmul != parts["matmul"]
-    factors = {"matmul": "3 · ", "attention": "7 / 2 · ", "other": "3 · "}
-    text = " + ".join(f"{factors[name] if trained else ''}{name}" for name in parts)
+    values: dict[str, int | float] = {}
+    terms = []
+    for (group, (up, down)), parts in sorted(sums.items(), reverse=True):
+        name = NAMES[group, (up, down)]
+        record_sum(name, parts, "FLOP")
+        values[name] = sum(parts.values())
+        factor = f"{up} · " if down == 1 else f"{up} / {down} · "
+        terms.append(f"{factor}{name}" if trained and up != down else name)
     source = "two products backward a matmul, five to flash attention's two (arXiv:2307.08691)"
     record(
         Step(
-            name="total", text=text, values=parts, result=found.total, unit="FLOP",
+            name="total", text=" + ".join(terms), values=values, result=found.total, unit="FLOP",
             source=source if trained else "",
         )
     )  # fmt: skip
-
-
-def _phased(sums: Sums, workload: Workload) -> Flops:
-    attention, other = sum(sums.attention.values()), sum(sums.other.values())
-    if workload.phase != "train":
-        return Flops(
-            matmul=sum(sums.matmul.values()),
-            attention=attention,
-            model_attention=attention,
-            other=other,
-            by_component=sums.matmul,
-        )
-    trained = {component: MATMUL_TRAIN * flops for component, flops in sums.matmul.items()}
-    return Flops(
-        matmul=sum(trained.values()),
-        attention=attention * 7 // 2,
-        model_attention=ATTENTION_MODEL * attention,
-        other=MATMUL_TRAIN * other,
-        by_component=trained,
-    )

@@ -37,6 +37,8 @@ class Mamba2:
     conv_kernel: Few = 4
     conv_bias: Bool = True
     bias: Bool = False
+    gated_norm: Bool = True
+    """A learned norm where the gate is multiplied in; without it there is the gate alone."""
     kind: Literal["mamba2"] = "mamba2"
 
 

@@ -23,8 +23,10 @@ class AttentionTwin(nn.Module):
         self.d_k = part.head_dim or d // h
         self.d_v = part.v_head_dim or self.d_k
         self.q_proj = nn.Linear(d, h * self.d_k, bias=part.qkv_bias)
-        self.k_proj = nn.Linear(d, self.h_kv * self.d_k, bias=part.qkv_bias)
-        self.v_proj = nn.Linear(d, self.h_kv * self.d_v, bias=part.qkv_bias)
+        k_bias = part.qkv_bias if part.k_bias is None else part.k_bias
+        self.k_proj = nn.Linear(d, self.h_kv * self.d_k, bias=k_bias)
+        if not part.k_eq_v:
+            self.v_proj = nn.Linear(d, self.h_kv * self.d_v, bias=part.qkv_bias)
         self.o_proj = nn.Linear(h * self.d_v, d, bias=part.o_bias)
         if part.output_gate:
             self.gate_proj = nn.Linear(d, h * self.d_v, bias=False)
@@ -33,54 +35,92 @@ class AttentionTwin(nn.Module):
             self.q_norm = norm(setting.norm, h * self.d_k if whole else self.d_k)
             self.k_norm = norm(setting.norm, self.h_kv * self.d_k if whole else self.d_k)
         if part.sinks:
-            self.sinks = nn.Parameter(torch.empty(h))
+            self.sinks = nn.Parameter(torch.zeros(h))
+        if part.relative_buckets:
+            self.relative_bias = nn.Embedding(part.relative_buckets, h)
 
     def forward(self, x: Tensor, run: Pass) -> Tensor:
         """[b, s, d] to [b, s, d]."""
-        q, k, v = self._heads(x, run)
-        if run.memory is not None:
-            k, v = self._remembered(k, v, run.memory)
-        mask = self._mask(run.positions, k.shape[2])
+        q = self._queries(x, run)
+        k, v = self._looked_at(x, run)
         mixed = attend(
             q, k, v,
-            kernel=self.setting.kernel, mask=mask, causal=self.setting.causal,
+            kernel=self.setting.kernel,
+            mask=self._mask(run.positions, k.shape[2]),
+            causal=self.setting.causal and not self.part.cross,
             sinks=self.sinks if self.part.sinks else None,
+            bias=self._bias(run.positions, k.shape[2]),
         )  # fmt: skip
         if self.part.output_gate:
             mixed = mixed * torch.sigmoid(self.gate_proj(x))
         out: Tensor = self.o_proj(mixed)
         return out
 
-    def _heads(self, x: Tensor, run: Pass) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values as [b, heads, s, width], normed and turned."""
-        q, k, v = self.q_proj(x), self.k_proj(x), self.v_proj(x)
+    def _queries(self, x: Tensor, run: Pass) -> Tensor:
+        """[b, h, s, d_k], normed and turned."""
+        return self._turned(self._normed(self.q_proj(x), "q_norm"), run)
+
+    def _looked_at(self, x: Tensor, run: Pass) -> tuple[Tensor, Tensor]:
+        """Keys and values: of the encoder, of an earlier layer, or of these tokens and the past."""
+        key = (self.h_kv, self.d_k, self.part.window)
+        if self.part.kv_reuse:
+            return run.latest[key]
+        if self.part.cross and self.number in (run.memory or {}):
+            return run.memory[self.number]  # type: ignore[index]  the line above found it
+        source = run.encoded if self.part.cross else x
+        if source is None:
+            raise ValueError("cross-attention needs what the encoder has put out")
+        projected = self.k_proj(source)
+        k = self._turned(self._normed(projected, "k_norm"), run)
+        v = projected if self.part.k_eq_v else self.v_proj(source)
+        v = v.unflatten(-1, (-1, self.d_v)).transpose(1, 2)
+        if run.memory is not None:
+            k, v = self._remembered(k, v, run.memory)
+        run.latest[key] = k, v
+        return k, v
+
+    def _normed(self, x: Tensor, name: str) -> Tensor:
+        """[b, s, heads·d_k] as [b, heads, s, d_k], after the norm of that name if there is one."""
         if self.part.qk_norm == "full":
-            q, k = self.q_norm(q), self.k_norm(k)
-        q, k, v = _split(q, self.d_k), _split(k, self.d_k), _split(v, self.d_v)
+            x = getattr(self, name)(x)
+        x = x.unflatten(-1, (-1, self.d_k))
         if self.part.qk_norm == "head":
-            q, k = self.q_norm(q), self.k_norm(k)
-        q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
-        turned = self.d_k if self.part.rotary_dim is None else self.part.rotary_dim
-        if turned:
-            rotation = run.rotation(turned, q.dtype)
-            q, k = rotated(q, rotation), rotated(k, rotation)
-        return q, k, v
+            x = getattr(self, name)(x)
+        return x.transpose(1, 2)
+
+    def _turned(self, x: Tensor, run: Pass) -> Tensor:
+        """Heads turned by their positions, which the encoder's tokens do not have here."""
+        dim = self.d_k if self.part.rotary_dim is None else self.part.rotary_dim
+        return rotated(x, run.rotation(dim, x.dtype)) if dim and not self.part.cross else x
 
     def _remembered(
         self, k: Tensor, v: Tensor, memory: dict[int, tuple[Tensor, Tensor]]
     ) -> tuple[Tensor, Tensor]:
-        """Keys and values of the past and of now; what falls out of the window is forgotten after."""
+        """Keys and values of the past and of now; what falls out of the window is forgotten."""
+        new = k.shape[2]
         if self.number in memory:
             past_k, past_v = memory[self.number]
             k, v = torch.cat((past_k, k), dim=2), torch.cat((past_v, v), dim=2)
-        kept = k.shape[2] if self.part.window is None else min(k.shape[2], self.part.window)
-        memory[self.number] = k[:, :, -kept:], v[:, :, -kept:]
-        return k, v
+        if self.part.window is None:
+            memory[self.number] = k, v
+            return k, v
+        last_k, last_v = k[:, :, -self.part.window :], v[:, :, -self.part.window :]
+        memory[self.number] = last_k, last_v
+        return (last_k, last_v) if new == 1 else (k, v)
+
+    def _bias(self, positions: Tensor, keys: int) -> Tensor | None:
+        """[1, h, s_q, s_k], a learned number for each head and distance, far ones sharing the last."""
+        if not self.part.relative_buckets:
+            return None
+        past = positions[-1] - keys + 1 + torch.arange(keys, device=positions.device)
+        distance = (positions[:, None] - past).clamp(0, self.part.relative_buckets - 1)
+        bias: Tensor = self.relative_bias(distance).permute(2, 0, 1)[None]
+        return bias
 
     def _mask(self, positions: Tensor, keys: int) -> Tensor | None:
         """Where a query may look, if the plain causal triangle does not say it."""
         queries = positions.shape[0]
-        if not self.setting.causal or positions.is_meta:
+        if not self.setting.causal or self.part.cross or positions.is_meta:
             return None
         if self.part.window is None and queries in {1, keys}:
             return None
@@ -89,8 +129,3 @@ class AttentionTwin(nn.Module):
         )
         seen = distance >= 0
         return seen if self.part.window is None else seen & (distance < self.part.window)
-
-
-def _split(x: Tensor, width: int) -> Tensor:
-    """[b, s, heads·width] as [b, s, heads, width]."""
-    return x.unflatten(-1, (-1, width))

@@ -7,6 +7,7 @@ from itertools import count
 from torch import Tensor, nn
 
 from llmcalc.spec.card import Block
+from llmcalc.twin.extras import hold
 from llmcalc.twin.kinds import TWINS
 from llmcalc.twin.norms import norm
 from llmcalc.twin.setting import Pass, Setting
@@ -24,6 +25,7 @@ class BlockTwin(nn.Module):
         self.parts = nn.ModuleList(
             TWINS[type(part)](part, setting, next(numbers)) for part in block.parts
         )
+        hold(self, block.extra)
 
     def forward(self, x: Tensor, run: Pass) -> Tensor:
         """[b, s, d] to [b, s, d]."""

@@ -15,48 +15,61 @@ def attend(
     v: Tensor,
     *,
     kernel: Kernel,
-    mask: Tensor | None,
-    causal: bool,
-    sinks: Tensor | None,
+    mask: Tensor | None = None,
+    causal: bool = True,
+    sinks: Tensor | None = None,
+    bias: Tensor | None = None,
+    scale: float | None = None,
 ) -> Tensor:
     """[b, h, s_q, d_qk] on [b, h_kv, s_k, d_qk] and [b, h_kv, s_k, d_v]: [b, s_q, h·d_v].
 
-    `mask` is true where a query may look, None where `causal` says it all. Sinks have no flash kernel
-    in plain torch, so they are computed eagerly.
+    `mask` is true where a query may look, None where `causal` says it all. Sinks and biases have no
+    flash kernel in plain torch, so they are computed eagerly.
     """
-    if kernel == "eager" or sinks is not None:
-        return _eager(q, k, v, mask if mask is not None else _causal(q, k, causal), sinks)
+    if kernel == "eager" or sinks is not None or bias is not None:
+        seen = mask if mask is not None or not causal else _triangle(q, k)
+        return _eager(q, k, v, seen, sinks, bias, scale or q.shape[-1] ** -0.5)
     if q.is_meta:
-        return _flash_on_meta(q, k, v, causal=causal)
+        return _flash_on_meta(q, k, v, causal=causal, scale=scale)
     mixed = F.scaled_dot_product_attention(
-        q,
-        k,
-        v,
-        attn_mask=mask,
-        is_causal=causal and mask is None and q.shape[2] > 1,
-        enable_gqa=True,
-    )
+        q, k, v, attn_mask=mask, is_causal=causal and mask is None and q.shape[2] > 1,
+        enable_gqa=True, scale=scale,
+    )  # fmt: skip
     return _joined(mixed)
 
 
-def _flash_on_meta(q: Tensor, k: Tensor, v: Tensor, *, causal: bool) -> Tensor:
-    """The flash operator by its name, since torch would take the math path for tensors without data.
+def _flash_on_meta(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, scale: float | None) -> Tensor:
+    """Fused operators by their names; torch would take the math path for tensors without data.
 
-    It wants values as wide as keys; narrower ones are padded, as flash attention users do.
+    Values narrower than keys, as latent attention has them, have only the memory-efficient one.
     """
-    width = v.shape[-1]
-    padded = F.pad(v, (0, q.shape[-1] - width)) if width != q.shape[-1] else v
-    mixed = torch.ops.aten._scaled_dot_product_flash_attention(q, k, padded, 0.0, causal)[0]
-    return _joined(mixed[..., :width])
+    causal = causal and q.shape[2] > 1
+    if v.shape[-1] == q.shape[-1]:
+        flash = torch.ops.aten._scaled_dot_product_flash_attention  # noqa: SLF001  its only name
+        return _joined(flash(q, k, v, 0.0, causal, scale=scale)[0])
+    groups = q.shape[1] // k.shape[1]
+    k, v = (x.repeat_interleave(groups, dim=1) if groups > 1 else x for x in (k, v))
+    efficient = torch.ops.aten._scaled_dot_product_efficient_attention  # noqa: SLF001
+    return _joined(efficient(q, k, v, None, True, 0.0, causal, scale=scale)[0])
 
 
-def _eager(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, sinks: Tensor | None) -> Tensor:
+def _eager(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    sinks: Tensor | None,
+    bias: Tensor | None,
+    scale: float,
+) -> Tensor:
     """Scores for every pair of tokens, their softmax in float32, and the weighted values."""
     groups = q.shape[1] // k.shape[1]
     k, v = _repeated(k, groups), _repeated(v, groups)
-    scores = torch.matmul(q, k.transpose(2, 3)) * q.shape[-1] ** -0.5
+    scores = torch.matmul(q, k.transpose(2, 3)) * scale
+    if bias is not None:
+        scores = scores + bias
     if mask is not None:
-        scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill(~mask, -torch.inf)
+        scores = scores + torch.zeros_like(mask, dtype=q.dtype).masked_fill(~mask, -torch.inf)
     if sinks is not None:
         drain = sinks.view(1, -1, 1, 1).expand(scores.shape[0], -1, scores.shape[2], 1)
         scores = torch.cat((scores, drain), dim=-1)
@@ -66,12 +79,10 @@ def _eager(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, sinks: Tensor |
     return _joined(torch.matmul(weights, v))
 
 
-def _causal(q: Tensor, k: Tensor, causal: bool) -> Tensor | None:  # noqa: FBT001  private
-    if not causal:
-        return None
-    return torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril(
-        k.shape[2] - q.shape[2]
-    )
+def _triangle(q: Tensor, k: Tensor) -> Tensor:
+    """True where a query may look: at itself and what came before."""
+    pairs = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device)
+    return pairs.tril(k.shape[2] - q.shape[2])
 
 
 def _repeated(x: Tensor, groups: int) -> Tensor:

@@ -37,6 +37,8 @@ class Pass:
     """What each mixer remembers, by its number; None: nothing is remembered."""
     encoded: Tensor | None = None
     """[b, s_enc, d], what cross-attention looks at."""
+    latest: dict[tuple[int, int, int | None], tuple[Tensor, Tensor]] = field(default_factory=dict)
+    """Keys and values that a layer of that shape used last, for layers that read another's."""
     rotations: dict[tuple[int, torch.dtype], tuple[Tensor, Tensor]] = field(default_factory=dict)
 
     def rotation(self, dim: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

@@ -146,14 +146,27 @@ def test_a_factorised_embedding_adds_two_projections() -> None:
     assert found.matmul == 2 * 6 * (144 + 2 * 4 * 8 + 4 * 10)
 
 
-def test_training_is_three_forwards_of_matmul_and_three_and_a_half_of_flash_attention() -> None:
+def test_training_is_three_forwards_of_matmul_and_flash_attention_scores_twice() -> None:
+    """Flash: scores, their recomputation, dQ and dK are d_k wide; values, dV and dP are d_v wide."""
     forward = _flops(Attention(**GQA), Mlp(intermediate_size=6))
     trained = _flops(Attention(**GQA), Mlp(intermediate_size=6), phase="train")
     assert trained.matmul == sum(trained.by_component.values()) == 3 * forward.matmul
-    assert 2 * trained.attention == 7 * forward.attention
+    assert trained.attention * (3 + 5) == forward.attention * (4 * 3 + 3 * 5)  # d_k 3, d_v 5
     assert trained.model_attention == 3 * forward.attention
     assert trained.model == 3 * forward.total
     assert trained.total == trained.matmul + trained.attention
+
+
+def test_flash_attention_trains_at_three_and_a_half_forwards_where_widths_agree() -> None:
+    even = Attention(num_heads=4, head_dim=4)
+    forward, trained = _flops(even), _flops(even, phase="train")
+    assert 2 * trained.attention == 7 * forward.attention
+
+
+def test_attention_with_sinks_keeps_its_scores_and_trains_at_three_forwards() -> None:
+    drained = Attention(num_heads=4, head_dim=4, sinks=True)
+    forward, trained = _flops(drained), _flops(drained, phase="train")
+    assert trained.attention == 3 * forward.attention
 
 
 def test_the_rule_is_factor_times_n_times_tokens() -> None:

@@ -5,7 +5,25 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from llmcalc.catalog.huggingface import classic, deepseek, dense, mixed, moe
+from llmcalc.catalog.huggingface import (
+    classic,
+    deepseek,
+    dense,
+    disentangled,
+    encoders,
+    hybrid,
+    kimi_linear,
+    linear,
+    mixed,
+    moe,
+    multimodal,
+    nemotron_h,
+    qwen_vl,
+    recurrent,
+    seq2seq,
+    translation,
+)
+from llmcalc.catalog.huggingface.classes import named_class
 from llmcalc.catalog.huggingface.config import Config, class_defaults
 from llmcalc.catalog.huggingface.families import FAMILIES, LATER
 from llmcalc.catalog.huggingface.reading import read_config
@@ -16,15 +34,24 @@ from llmcalc.spec.card import ModelCard
 
 __all__ = ["MODEL_TYPES", "card_from_config", "read_config"]
 
-_HYPHENS = {"grok_1": "grok-1", "nemotron_nas": "nemotron-nas"}
+_HYPHENS = {
+    "grok_1": "grok-1", "nemotron_nas": "nemotron-nas", "xlm_roberta": "xlm-roberta",
+    "deberta_v2": "deberta-v2", "blenderbot_small": "blenderbot-small",
+}  # fmt: skip
+_RECURRENT = (recurrent, hybrid, nemotron_h, linear, kimi_linear)
+_COMPOSITE = (multimodal, qwen_vl)
+_OF_A_CLASS = (encoders, disentangled, seq2seq, translation)
+"""Modules whose mappings read `architectures` themselves, since the count depends on the class."""
+
 MODEL_TYPES = {
     _HYPHENS.get(name, name): mapping
-    for module in (dense, moe, classic, deepseek, mixed)
+    for module in (dense, moe, classic, deepseek, mixed, *_RECURRENT, *_COMPOSITE, *_OF_A_CLASS)
     for name, mapping in vars(module).items()
     if _HYPHENS.get(name, name) in FAMILIES
 }
 """The mapping of every model_type that is understood."""
 
+_NAMES_ITS_CLASS = {module.__name__ for module in _OF_A_CLASS}
 _HEAD = ("head_bias", "embedding", "mtp")
 SHOWN = 8
 """Keys that one error names."""
@@ -39,7 +66,7 @@ def card_from_config(data: dict[str, Any], name: str, origin: str) -> ModelCard:
     """
     mapping = MODEL_TYPES[_model_type(data, origin)]
     c = Config(data, origin)
-    head = _head(c)
+    head = mapping.__module__ in _NAMES_ITS_CLASS or _head(c)
     architecture = mapping(c) if head else _without_head(c, mapping(c))
     _refuse_leftovers(c)
     return validate_data(ModelCard, _heading(c, name) | architecture, origin)
@@ -65,16 +92,13 @@ def _model_type(data: dict[str, Any], origin: str) -> str:
 
 def _head(c: Config) -> bool:
     """Whether the class that the file names has a language-model head."""
-    given = c.value("architectures")
-    names = given if isinstance(given, list) else [given]
-    if given is not None and not all(isinstance(one, str) for one in names):
-        raise c.wrong("architectures", "a list of class names")
-    name = next(filter(None, names), "")
-    if not name or name.endswith(("ForCausalLM", "LMHeadModel")):
+    name, whole = named_class(c), c.has_parts
+    ends = ("ForConditionalGeneration",) if whole else ("ForCausalLM", "LMHeadModel")
+    if not name or name.endswith(ends):
         return True
     if name.endswith("Model"):
         return False
-    hint = "only language models are: a class that ends in ForCausalLM or Model"
+    hint = f"only language models are: a class that ends in {ends[0]} or Model"
     raise c.bad(f"the class {name:.60} is not understood", hint)
 
 
@@ -114,7 +138,7 @@ def _remarks(c: Config, model_type: str) -> list[str]:
     remarks = []
     if c.says("quantization_config"):
         remarks.append("the published weights are quantised (quantization_config)")
-    if model_type == "llama4_text":
+    if model_type in ("llama4_text", "llama4"):
         remarks.append("chunked attention is counted as a window of attention_chunk_size")
     if model_type == "glm4_moe" and c.says("num_nextn_predict_layers"):
         remarks.append("the layers for multi-token prediction are not counted")

@@ -31,6 +31,8 @@ class Config:
         self.origin = origin
         self.defaults: dict[str, Any] = facts.get("defaults", {})
         self._aliases: dict[str, str] = facts.get("aliases", {})
+        self._parts: dict[str, dict[str, Any]] = facts.get("parts", {})
+        self._sections: dict[str, Config] = {}
         self._written: dict[str, str] = {}
         self._data: dict[str, Any] = {}
         self._read: set[str] = set()
@@ -134,8 +136,39 @@ class Config:
         if value is not None and not all(same(one, expected) for one in values):
             raise self.wrong(key, f"{expected}, as the rest of the file says")
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether the class is a composite of a language model and others."""
+        return bool(self._parts)
+
+    def written(self) -> tuple[str, ...]:
+        """The keys that the file itself holds."""
+        return tuple(self._data)
+
+    def section(self, key: str) -> Config:
+        """The config of one part of a composite, with the defaults of the class of that part."""
+        if key not in self._sections:
+            part, value = self._parts[key], self.value(key)
+            data = part["given"] if value is None else value
+            if not isinstance(data, dict):
+                raise self.wrong(key, "a mapping of keys to values")
+            told = part["type"] if part["fixed"] else data.get("model_type", part["type"])
+            self.use_section(key, data | {"model_type": told})
+        return self._sections[key]
+
+    def use_section(self, key: str, data: dict[str, Any]) -> Config:
+        """Take `data` for the part `key`, so that what nobody reads of it is refused."""
+        self._sections[key] = Config(data, f"{self.origin}: {key}")
+        return self._sections[key]
+
     def leftovers(self) -> list[str]:
         """Keys not read that may change the architecture and differ from their class default."""
+        inside = [
+            f"{key}.{name}" for key, part in self._sections.items() for name in part.leftovers()
+        ]
+        return self._own_leftovers() + inside
+
+    def _own_leftovers(self) -> list[str]:
         unused = {"sliding_window"} if self._data.get("use_sliding_window") is False else set()
         return [
             self._written[name]

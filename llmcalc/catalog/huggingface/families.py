@@ -21,23 +21,36 @@ FAMILIES = {
     "phi": "phi", "phi3": "phi", "phimoe": "phi",
     "qwen2": "qwen", "qwen2_moe": "qwen", "qwen3": "qwen", "qwen3_moe": "qwen",
     "seed_oss": "seed", "smollm3": "smollm", "starcoder2": "starcoder",
+    "bert": "bert", "roberta": "roberta", "xlm-roberta": "roberta", "camembert": "roberta",
+    "distilbert": "bert", "electra": "electra", "mpnet": "mpnet", "deberta-v2": "deberta",
+    "modernbert": "modernbert",
+    "t5": "t5", "mt5": "t5", "umt5": "t5", "bart": "bart", "plbart": "bart", "mbart": "bart",
+    "pegasus": "pegasus", "marian": "marian", "m2m_100": "m2m100", "whisper": "whisper",
+    "blenderbot": "blenderbot", "blenderbot-small": "blenderbot",
+    "mamba": "mamba", "mamba2": "mamba", "falcon_mamba": "falcon", "rwkv": "rwkv",
+    "jamba": "jamba", "bamba": "bamba", "granitemoehybrid": "granite", "falcon_h1": "falcon",
+    "nemotron_h": "nemotron", "qwen3_next": "qwen", "kimi_linear": "kimi", "olmo_hybrid": "olmo",
+    "gemma3": "gemma", "llava": "llava", "llava_next": "llava", "mistral3": "mistral",
+    "internvl": "internvl", "paligemma": "paligemma", "idefics3": "idefics", "smolvlm": "smolvlm",
+    "cohere2_vision": "cohere", "aya_vision": "cohere", "llama4": "llama", "qwen2_vl": "qwen",
+    "qwen2_5_vl": "qwen", "qwen3_vl": "qwen", "qwen3_vl_moe": "qwen", "qwen3_5": "qwen",
+    "qwen3_5_moe": "qwen", "qwen3_5_text": "qwen", "qwen3_5_moe_text": "qwen",
+    "minimax": "minimax", "minimax_text_01": "minimax", "minimax_m1": "minimax",
 }  # fmt: skip
 
 _ENCODER = "encoders without a language-model head"
 _TWO = "encoder and decoder stacks"
-_STATE = "state-space layers"
+_SHARED = "attention blocks that several layers share"
+_SHORT = "gated short convolutions"
+_RWKV = "a later RWKV than the fourth"
 _SPARSE = "sparse attention with an indexer"
 _IMAGES = "models with images or sound"
 LATER = {
-    "arctic": "a dense part beside the experts", "bert": _ENCODER, "roberta": _ENCODER,
-    "deberta": _ENCODER, "deberta-v2": _ENCODER, "distilbert": _ENCODER, "albert": _ENCODER,
-    "electra": _ENCODER, "xlm-roberta": _ENCODER, "modernbert": _ENCODER,
-    "t5": _TWO, "mt5": _TWO, "bart": _TWO, "mbart": _TWO, "whisper": _TWO, "t5gemma": _TWO,
-    "mamba": _STATE, "mamba2": _STATE, "falcon_mamba": _STATE, "jamba": _STATE, "bamba": _STATE,
-    "zamba": _STATE, "zamba2": _STATE, "nemotron_h": _STATE, "falcon_h1": _STATE,
-    "granitemoehybrid": _STATE, "rwkv": "recurrent layers", "recurrent_gemma": "recurrent layers",
-    "qwen3_next": "linear attention", "kimi_linear": "linear attention",
-    "minimax": "linear attention",
+    "arctic": "a dense part beside the experts", "deberta": _ENCODER,
+    "albert": "layers that share their parameters", "longt5": "attention over blocks of tokens",
+    "led": "attention over windows and chosen tokens", "t5gemma": _TWO,
+    "zamba": _SHARED, "zamba2": _SHARED, "recurrent_gemma": "gated linear recurrences",
+    "lfm2": _SHORT, "lfm2_moe": _SHORT, "rwkv5": _RWKV, "rwkv6": _RWKV, "rwkv7": _RWKV,
     "deepseek_v32": _SPARSE, "glm_moe_dsa": _SPARSE, "deepseek_v4": _SPARSE,
     "minimax_m3_vl_text": _SPARSE, "longcat_flash": "two attentions a layer and zero experts",
     "step3p7": "layers with different heads",

@@ -14,7 +14,8 @@ _WORDS = frozenset(
     model_type transformers_version torch_dtype dtype auto_map name_or_path tokenizer_class prefix
     use_cache return_dict return_dict_in_generate output_attentions output_hidden_states torchscript
     output_scores output_router_logits id2label label2id problem_type num_labels finetuning_task
-    task_specific_params use_bfloat16 tf_legacy_loss gradient_checkpointing cache_implementation
+    output_past task_specific_params use_bfloat16 tf_legacy_loss gradient_checkpointing
+    cache_implementation
     attn_implementation chunk_size_feed_forward is_decoder bad_words_ids begin_suppress_tokens
     suppress_tokens diversity_penalty do_sample early_stopping encoder_no_repeat_ngram_size
     exponential_decay_length_penalty length_penalty max_length max_new_tokens min_length

@@ -1,0 +1,48 @@
+"""Every quantity as the blueprint and the engines have it."""
+
+from __future__ import annotations
+
+from llmcalc.blueprint import lower
+from llmcalc.blueprint.operations import Ledger, Matmul
+from llmcalc.checks.quantities import LORA_RANK, Quantities, Sizes
+from llmcalc.engines import flops, kv, params
+from llmcalc.engines.workload import Phase, Workload
+from llmcalc.spec.card import ModelCard
+
+
+def computed(card: ModelCard, sizes: Sizes) -> Quantities:
+    """All quantities of a card at these sizes."""
+    ledger = lower(card)
+    count = params.count(ledger)
+    return Quantities(
+        params=count.total,
+        buffers=count.buffers,
+        flops_prefill=_flops(card, ledger, sizes, "prefill"),
+        flops_decode=_flops(card, lower(card, absorbed=True), sizes, "decode"),
+        flops_train=_flops(card, ledger, sizes, "train"),
+        memory_bytes=sizes.batch * kv.profile(ledger).held(sizes.tokens),
+        adam_elements=2 * count.total,
+        lora_attention=_lora(ledger),
+    )
+
+
+def _flops(card: ModelCard, ledger: Ledger, sizes: Sizes, phase: Phase) -> int:
+    encoder = (card.encoder.length or sizes.tokens) if card.encoder else 0
+    query = 1 if phase == "decode" else sizes.tokens
+    workload = Workload(
+        phase=phase, batch=sizes.batch, query=query, context=sizes.tokens, encoder=encoder
+    )
+    return flops.count(ledger, workload, "full").total
+
+
+def _lora(ledger: Ledger) -> int:
+    """Two factors of rank r for each projection named q, k, v or o of [d_out, d_in]."""
+    return sum(
+        section.times * LORA_RANK * sum(operation.weight.shape)
+        for section in ledger.sections
+        if section.stream != "tower"
+        for operation in section.operations
+        if isinstance(operation, Matmul)
+        and operation.weight.component == "attention"
+        and operation.name in {"q", "k", "v", "o"}
+    )

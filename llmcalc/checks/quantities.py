@@ -1,0 +1,48 @@
+"""What two witnesses must agree on, to the integer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from llmcalc.spec.card import ModelCard
+from llmcalc.spec.parts import Attention, LatentAttention, Mlp, Moe
+
+LORA_RANK = 16
+FEW, MANY, MOST = 8, 64, 16_384
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """The batch and the tokens of each sequence that quantities are compared at."""
+
+    batch: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantities:
+    """Exact numbers of one model, from one witness."""
+
+    params: int
+    buffers: int
+    flops_prefill: int
+    flops_decode: int
+    flops_train: int
+    memory_bytes: int
+    """KV cache and states of all sequences in bf16."""
+    adam_elements: int
+    lora_attention: int
+    """Adapters of rank 16 on the projections of softmax attention."""
+
+
+NAMES = tuple(field.name for field in fields(Quantities))
+
+
+def sizes(card: ModelCard) -> Sizes:
+    """Small where tokens are walked one by one, else more than the widest window."""
+    parts = [part for block in card.blocks.values() for part in block.parts]
+    if any(not isinstance(part, (Attention, LatentAttention, Mlp, Moe)) for part in parts):
+        return Sizes(batch=2, tokens=FEW)
+    windows = [part.window or 0 for part in parts if isinstance(part, Attention)]
+    tokens = min(max([MANY, *(window + FEW for window in windows)]), MOST)
+    return Sizes(batch=2, tokens=tokens)

@@ -1,0 +1,110 @@
+"""Every quantity as the twin has it: modules on meta, one of each kind, times how often it occurs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from llmcalc.checks import counters
+from llmcalc.checks.layers import Layer, beside, ends, layers
+from llmcalc.checks.quantities import LORA_RANK, Quantities, Sizes
+from llmcalc.spec.card import ModelCard
+from llmcalc.twin.attention import AttentionTwin
+from llmcalc.twin.latent_attention import LatentAttentionTwin
+from llmcalc.twin.model import EndsTwin
+
+
+def measured(card: ModelCard, sizes: Sizes) -> Quantities:
+    """All quantities of a card at these sizes."""
+    kinds = list(layers(card, batch=sizes.batch, tokens=sizes.tokens, kernel="sdpa"))
+    outside = ends(card)
+    others = list(beside(card))
+    total = counters.parameters(outside)
+    total += sum(one.times * counters.parameters(one.module) for one in kinds)
+    total += sum(times * counters.parameters(module) for _, times, module in others)
+    memories = [(one, _memory(one)) for one in kinds]
+    return Quantities(
+        params=total,
+        buffers=sum(one.times * counters.buffers(one.module) for one in kinds),
+        flops_prefill=_summed(kinds, _prefill) + _head(card, outside, sizes, sizes.tokens),
+        flops_decode=_summed(kinds, _decode) + _head(card, outside, sizes, 1),
+        flops_train=_summed(kinds, _train) + _head(card, outside, sizes, sizes.tokens, train=True),
+        memory_bytes=sum(one.times * _bytes(memory) for one, memory in memories),
+        adam_elements=2 * total,
+        lora_attention=sum(one.times * _lora(one) for one in kinds),
+    )
+
+
+def _summed(kinds: list[Layer], flops: Any) -> int:
+    return sum(one.times * flops(one) for one in kinds)
+
+
+def _prefill(layer: Layer) -> int:
+    return counters.flops(lambda: layer.module(layer.input(), layer.run()))
+
+
+def _decode(layer: Layer) -> int:
+    """One token after all others but one; an encoder has nothing left to do."""
+    if layer.name.startswith("encoder."):
+        return 0
+    if not layer.causal:
+        return counters.flops(lambda: layer.module(layer.input(1), layer.run(0, 1)))
+    before = layer.tokens - 1
+    memory: dict[int, Any] = {}
+    layer.module(layer.input(before), layer.run(0, before, memory))
+    run = layer.run(before, 1, memory)
+    return counters.flops(lambda: layer.module(layer.input(1), run))
+
+
+def _train(layer: Layer) -> int:
+    def step() -> None:
+        out = layer.module(layer.input(grad=True), layer.run())
+        out.backward(torch.empty_like(out))
+
+    return counters.flops(step)
+
+
+def _head(
+    card: ModelCard, outside: EndsTwin, sizes: Sizes, tokens: int, *, train: bool = False
+) -> int:
+    """Projections in and out, and the head at every new position."""
+    ids = torch.empty(sizes.batch, tokens, dtype=torch.long, device="meta")
+    x = torch.empty(
+        sizes.batch, tokens, card.hidden_size, device="meta", dtype=torch.bfloat16,
+        requires_grad=train,
+    )  # fmt: skip
+
+    def step() -> None:
+        first = outside.embedded(ids, torch.arange(tokens, device="meta"))
+        last = outside.predicted(x)
+        if train:
+            first.backward(torch.empty_like(first))
+            last.backward(torch.empty_like(last))
+
+    return counters.flops(step)
+
+
+def _memory(layer: Layer) -> dict[int, Any]:
+    """What a layer remembers of all tokens."""
+    memory: dict[int, Any] = {}
+    if layer.causal:
+        layer.module(layer.input(), layer.run(memory=memory))
+    return memory
+
+
+def _bytes(memory: dict[int, Any]) -> int:
+    return sum(one.numel() * one.element_size() for one in counters.remembered(memory))
+
+
+def _lora(layer: Layer) -> int:
+    """Numbers of two factors of rank r for each projection of softmax attention."""
+    found = 0
+    for module in layer.module.modules():
+        if isinstance(module, (AttentionTwin, LatentAttentionTwin)):
+            idle = getattr(module.part, "kv_reuse", False)
+            for name in ("q_proj", "o_proj") if idle else ("q_proj", "k_proj", "v_proj", "o_proj"):
+                linear = getattr(module, name, None)
+                if linear is not None:
+                    found += LORA_RANK * (linear.in_features + linear.out_features)
+    return found

@@ -1,0 +1,90 @@
+"""RWKV-4, token by token: a decaying average of the past, and a feed-forward part that looks back one."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from llmcalc.spec.recurrent import RwkvChannel, RwkvTime
+from llmcalc.twin.setting import Pass, Setting
+
+
+class RwkvTimeTwin(nn.Module):
+    """Time mixing."""
+
+    def __init__(self, part: RwkvTime, setting: Setting, number: int) -> None:
+        super().__init__()
+        d = setting.hidden_size
+        width = part.attention_hidden_size or d
+        self.number = number
+        self.time_decay = nn.Parameter(torch.zeros(width))
+        self.time_first = nn.Parameter(torch.zeros(width))
+        self.mix_key = nn.Parameter(torch.ones(d))
+        self.mix_value = nn.Parameter(torch.ones(d))
+        self.mix_receptance = nn.Parameter(torch.ones(d))
+        self.key = nn.Linear(d, width, bias=False)
+        self.value = nn.Linear(d, width, bias=False)
+        self.receptance = nn.Linear(d, width, bias=False)
+        self.out_proj = nn.Linear(width, d, bias=False)
+
+    def forward(self, x: Tensor, run: Pass) -> Tensor:
+        """[b, s, d] to [b, s, d]."""
+        past = (run.memory or {}).get(self.number)
+        before = shifted(x, None if past is None else past[0])
+        k = self.key(torch.lerp(before, x, self.mix_key))
+        v = self.value(torch.lerp(before, x, self.mix_value))
+        r = torch.sigmoid(self.receptance(torch.lerp(before, x, self.mix_receptance)))
+        if past is None:
+            empty = torch.zeros_like(k[:, 0])
+            past = (x[:, -1], empty, empty, empty - 1e38)
+        mixed, state = self._averaged(k, v, past[1:])
+        if run.memory is not None:
+            run.memory[self.number] = (x[:, -1], *state)
+        result: Tensor = self.out_proj(r * mixed)
+        return result
+
+    def _averaged(
+        self, k: Tensor, v: Tensor, state: tuple[Tensor, ...]
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The weighted average of values at each token, in a form that does not overflow."""
+        total, weight, top = state
+        decay, seen = -torch.exp(self.time_decay), []
+        for t in range(k.shape[1]):
+            peak = torch.maximum(top, self.time_first + k[:, t])
+            old, new = torch.exp(top - peak), torch.exp(self.time_first + k[:, t] - peak)
+            seen.append((old * total + new * v[:, t]) / (old * weight + new))
+            peak = torch.maximum(top + decay, k[:, t])
+            old, new = torch.exp(top + decay - peak), torch.exp(k[:, t] - peak)
+            total, weight, top = old * total + new * v[:, t], old * weight + new, peak
+        return torch.stack(seen, dim=1), (total, weight, top)
+
+
+class RwkvChannelTwin(nn.Module):
+    """Channel mixing."""
+
+    def __init__(self, part: RwkvChannel, setting: Setting, number: int) -> None:
+        super().__init__()
+        d = setting.hidden_size
+        self.number = number
+        self.mix_key = nn.Parameter(torch.ones(d))
+        self.mix_receptance = nn.Parameter(torch.ones(d))
+        self.key = nn.Linear(d, part.intermediate_size, bias=False)
+        self.receptance = nn.Linear(d, d, bias=False)
+        self.value = nn.Linear(part.intermediate_size, d, bias=False)
+
+    def forward(self, x: Tensor, run: Pass) -> Tensor:
+        """[b, s, d] to [b, s, d]."""
+        past = (run.memory or {}).get(self.number)
+        before = shifted(x, None if past is None else past[0])
+        if run.memory is not None:
+            run.memory[self.number] = (x[:, -1],)
+        k = torch.relu(self.key(torch.lerp(before, x, self.mix_key))).square()
+        r = torch.sigmoid(self.receptance(torch.lerp(before, x, self.mix_receptance)))
+        result: Tensor = r * self.value(k)
+        return result
+
+
+def shifted(x: Tensor, past: Tensor | None) -> Tensor:
+    """Each token's place taken by the one before it, [b, s, d]."""
+    before = torch.zeros_like(x[:, :1]) if past is None else past[:, None]
+    return torch.cat((before, x[:, :-1]), dim=1)
