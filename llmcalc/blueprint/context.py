@@ -17,6 +17,8 @@ class Context:
     norm: Norm
     absorbed: bool = False
     causal: bool = True
+    training: bool = False
+    """Whether sections say what they keep for a backward pass."""
     encoder_length: int | None = None
     """Tokens that cross-attention always sees; None: as many as the sequence has."""
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Literal
+
 from llmcalc.blueprint.context import norm
 from llmcalc.blueprint.operations import Gather, Matmul, Operation, Section
 from llmcalc.blueprint.stack import extras
 from llmcalc.blueprint.weight import weight
 from llmcalc.spec.card import ModelCard
 
+if TYPE_CHECKING:
+    from llmcalc.blueprint.keeping.tensor import Kept
 
-def first(card: ModelCard) -> Section:
+
+def first(card: ModelCard, *, training: bool = False) -> Section:
     """The token table, learned positions, and what leads from them to the first layer."""
     embedding, dims = card.embedding, _dims(card)
     tables = [
@@ -25,12 +30,12 @@ def first(card: ModelCard) -> Section:
         operations.append(Matmul(name="project_in", weight=project, to_residual=True))
     if embedding.norm:
         operations.append(norm("embed_norm", "d", dims, card.norm))
-    return Section(
-        name="embedding", times=1, operations=(*operations, *extras(card.extra)), kind="first"
-    )
+    kept = _kept(card, dims, "first") if training else ()
+    everything = (*operations, *extras(card.extra))
+    return Section(name="embedding", times=1, operations=everything, kind="first", kept=kept)
 
 
-def last(card: ModelCard) -> Section:
+def last(card: ModelCard, *, training: bool = False) -> Section:
     """The final norm and the head, which has no weight of its own where it is tied."""
     dims = _dims(card)
     operations: list[Operation] = []
@@ -41,7 +46,16 @@ def last(card: ModelCard) -> Section:
             project = weight("project_out", "d_emb, d", dims, "embedding")
             operations.append(Matmul(name="project_out", weight=project, to_residual=True))
         operations.append(_head(card, dims))
-    return Section(name="head", times=1, operations=tuple(operations), kind="last")
+    kept = _kept(card, dims, "last") if training else ()
+    return Section(name="head", times=1, operations=tuple(operations), kind="last", kept=kept)
+
+
+def _kept(
+    card: ModelCard, dims: dict[str, int], which: Literal["first", "last"]
+) -> tuple[Kept, ...]:
+    from llmcalc.blueprint.keeping import ends  # noqa: PLC0415  only for training
+
+    return ends.first(card, dims) if which == "first" else ends.last(card, dims)
 
 
 def _head(card: ModelCard, dims: dict[str, int]) -> Matmul:

@@ -8,9 +8,12 @@ pieces tensor parallelism may cut it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from llmcalc.blueprint.weight import Weight
+
+if TYPE_CHECKING:
+    from llmcalc.blueprint.keeping.tensor import Kept
 
 Stream = Literal["text", "encoder", "tower"]
 """Whose tokens an operation works on: the sequence, an encoder's input, or an image's or a sound's."""
@@ -173,6 +176,8 @@ class Section:
     operations: tuple[Operation, ...]
     kind: Literal["first", "layer", "last", "mtp"]
     stream: Stream = "text"
+    kept: tuple[Kept, ...] = ()
+    """What one occurrence keeps for a backward pass, where the ledger was lowered for training."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from llmcalc.blueprint.context import Context, norm
 from llmcalc.blueprint.kinds import LOWERINGS
@@ -20,15 +21,29 @@ from llmcalc.blueprint.weight import Component, Weight, weight
 from llmcalc.spec.card import Block, ModelCard, Stack, Tensor, Tower
 from llmcalc.spec.pattern import layer_names
 
+if TYPE_CHECKING:
+    from llmcalc.blueprint.keeping.tensor import Kept
+
 
 def layer_sections(
     blocks: Mapping[str, Block], order: Iterable[str], context: Context
 ) -> tuple[Section, ...]:
     """A section for each block that occurs in `order`."""
     return tuple(
-        Section(name=name, times=times, operations=block(blocks[name], context), kind="layer")
+        Section(
+            name=name, times=times, operations=block(blocks[name], context), kind="layer",
+            kept=_kept(blocks[name], context),
+        )
         for name, times in Counter(order).items()
-    )
+    )  # fmt: skip
+
+
+def _kept(one: Block, context: Context) -> tuple[Kept, ...]:
+    if not context.training:
+        return ()
+    from llmcalc.blueprint.keeping.block import kept_by_block  # noqa: PLC0415  only for training
+
+    return kept_by_block(one, context)
 
 
 def block(one: Block, context: Context) -> tuple[Operation, ...]:
@@ -49,9 +64,11 @@ def _extra(tensor: Tensor) -> Weight:
     return weight(tensor.name, ", ".join(dims), dims, "other", "other")
 
 
-def encoder_sections(card: ModelCard, encoder: Stack) -> tuple[Section, ...]:
+def encoder_sections(
+    card: ModelCard, encoder: Stack, *, training: bool = False
+) -> tuple[Section, ...]:
     """The encoder of an encoder-decoder model, whose layers see all its tokens."""
-    return _beside(card, encoder, "encoder", "encoder")
+    return _beside(card, encoder, "encoder", "encoder", training=training)
 
 
 def tower_sections(card: ModelCard, tower: Tower) -> tuple[Section, ...]:
@@ -68,10 +85,12 @@ def tower_sections(card: ModelCard, tower: Tower) -> tuple[Section, ...]:
     )
 
 
-def _beside(card: ModelCard, stack: Stack, name: str, stream: Stream) -> tuple[Section, ...]:
+def _beside(
+    card: ModelCard, stack: Stack, name: str, stream: Stream, *, training: bool = False
+) -> tuple[Section, ...]:
     """Layers, final norm and own tensors of a stack, named for it and for whose tokens it sees."""
     width, kind = stack.hidden_size or card.hidden_size, stack.norm or card.norm
-    context = Context(hidden_size=width, norm=kind, causal=False)
+    context = Context(hidden_size=width, norm=kind, causal=False, training=training)
     layers = layer_sections(stack.blocks, layer_names(stack.layers), context)
     ends = list(extras(stack.extra))
     if stack.final_norm:

@@ -46,6 +46,8 @@ def _flash_on_meta(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, scale: floa
     causal = causal and q.shape[2] > 1
     if v.shape[-1] == q.shape[-1]:
         flash = torch.ops.aten._scaled_dot_product_flash_attention  # noqa: SLF001  its only name
+        # On meta the output is laid out as q; on a GPU always token by token, which joins for free.
+        q = q.transpose(1, 2).contiguous().transpose(1, 2)
         return _joined(flash(q, k, v, 0.0, causal, scale=scale)[0])
     groups = q.shape[1] // k.shape[1]
     k, v = (x.repeat_interleave(groups, dim=1) if groups > 1 else x for x in (k, v))

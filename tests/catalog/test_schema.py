@@ -76,7 +76,8 @@ def test_the_schema_of_specs_refuses_what_validation_refuses(bad: Bad) -> None:
 def test_parts_are_described_as_they_are_written() -> None:
     schema: dict[str, Any] = json_schema(ModelCard)
     part = schema["$defs"]["Block"]["properties"]["parts"]["items"]
-    assert set(part["properties"]) == {"attn", "mla", "mlp", "moe"}
+    kinds = "attn mla gated_deltanet kda lightning mamba1 mamba2 rwkv_time rwkv_channel mlp moe"
+    assert set(part["properties"]) == set(kinds.split())
     assert "kind" not in schema["$defs"]["Attention"]["properties"]
 
 

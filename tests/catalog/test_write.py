@@ -10,9 +10,19 @@ from hypothesis import strategies as st
 from llmcalc.catalog.validate import validate
 from llmcalc.catalog.write import card_yaml, gpu_yaml
 from llmcalc.catalog.yamlfile import read
-from llmcalc.spec.card import Block, Embedding, ModelCard, Mtp, Published, Tensor
+from llmcalc.spec.card import (
+    Block,
+    Embedding,
+    ModelCard,
+    Mtp,
+    Published,
+    Stack,
+    Tensor,
+    Tower,
+)
 from llmcalc.spec.gpu import GpuCompute, GpuLink, GpuMemory, GpuSpec, Price
 from llmcalc.spec.parts import Attention, LatentAttention, Mlp, Moe
+from tests import strategies
 from tests.catalog.conftest import CARD, GPU
 
 WIDTHS = st.integers(1, 2**24)
@@ -124,6 +134,11 @@ def test_a_card_reads_back_as_itself(card: ModelCard) -> None:
     assert validate(ModelCard, read(card_yaml(card), "x.yaml")) == card
 
 
+@given(st.one_of(strategies.cards(), strategies.encoder_decoders(), strategies.encoders()))
+def test_a_card_of_any_kind_reads_back_as_itself(card: ModelCard) -> None:
+    assert validate(ModelCard, read(card_yaml(card), "x.yaml")) == card
+
+
 @given(SPECS)
 def test_a_spec_reads_back_as_itself(spec: GpuSpec) -> None:
     assert validate(GpuSpec, read(gpu_yaml(spec), "x.yaml")) == spec
@@ -142,6 +157,30 @@ def test_parts_stand_on_one_line_and_defaults_are_left_out() -> None:
     assert "layers: [2*dense, 3*(sparse dense)]\n" in text
     assert "final_norm" not in text
     assert "norms: 2" not in text
+
+
+def test_encoders_and_towers_are_written_as_the_model_is() -> None:
+    card = validate(ModelCard, read(CARD, "x.yaml"))
+    block = Block(parts=(Attention(num_heads=4),), extra=(Tensor(name="scale", shape=(8,)),))
+    stack = Stack(hidden_size=32, blocks={"see": block}, layers=("2*see",), length=256)
+    text = card_yaml(replace(card, towers=(Tower(name="eyes", stack=stack),)))
+    assert TOWER in text
+
+
+TOWER = """\
+towers:
+  - name: eyes
+    stack:
+      hidden_size: 32
+      blocks:
+        see:
+          parts:
+            - attn: {num_heads: 4}
+          extra:
+            - {name: scale, shape: [8]}
+      layers: [2*see]
+      length: 256
+"""
 
 
 def test_long_text_and_long_parts_are_wrapped() -> None:

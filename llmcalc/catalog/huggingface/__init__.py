@@ -11,6 +11,7 @@ from llmcalc.catalog.huggingface import (
     dense,
     disentangled,
     encoders,
+    gemma_n,
     hybrid,
     kimi_linear,
     linear,
@@ -39,7 +40,7 @@ _HYPHENS = {
     "deberta_v2": "deberta-v2", "blenderbot_small": "blenderbot-small",
 }  # fmt: skip
 _RECURRENT = (recurrent, hybrid, nemotron_h, linear, kimi_linear)
-_COMPOSITE = (multimodal, qwen_vl)
+_COMPOSITE = (multimodal, qwen_vl, gemma_n)
 _OF_A_CLASS = (encoders, disentangled, seq2seq, translation)
 """Modules whose mappings read `architectures` themselves, since the count depends on the class."""
 

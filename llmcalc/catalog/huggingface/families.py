@@ -30,6 +30,7 @@ FAMILIES = {
     "mamba": "mamba", "mamba2": "mamba", "falcon_mamba": "falcon", "rwkv": "rwkv",
     "jamba": "jamba", "bamba": "bamba", "granitemoehybrid": "granite", "falcon_h1": "falcon",
     "nemotron_h": "nemotron", "qwen3_next": "qwen", "kimi_linear": "kimi", "olmo_hybrid": "olmo",
+    "gemma3n": "gemma", "gemma3n_text": "gemma", "gemma4": "gemma", "gemma4_text": "gemma",
     "gemma3": "gemma", "llava": "llava", "llava_next": "llava", "mistral3": "mistral",
     "internvl": "internvl", "paligemma": "paligemma", "idefics3": "idefics", "smolvlm": "smolvlm",
     "cohere2_vision": "cohere", "aya_vision": "cohere", "llama4": "llama", "qwen2_vl": "qwen",

@@ -53,7 +53,9 @@ def _kimi_feeds(c: Config, count: int) -> list[str]:
 
 
 def _kimi_latent(c: Config) -> dict[str, Any]:
-    c.fixed("attention_bias", only=False)
+    # The class ties nothing, whatever the file says.
+    for key in ("attention_bias", "tie_word_embeddings"):
+        c.fixed(key, only=False)
     for key in ("num_key_value_heads", "head_dim", "qk_head_dim", "mla_use_nope"):
         c.value(key)
     sizes = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")

@@ -31,7 +31,8 @@ def width_heads(v: Config, key: str = "hidden_size") -> tuple[int, int]:
 def transformer(v: Config, part: dict[str, Any], feed: dict[str, Any], **more: Any) -> Stack:
     """Layers alike of one attention and one feed-forward part; `more` are keys of the stack."""
     depth, extra = v.layer_count(), more.pop("layer_extra", None)
-    one = block({"attn": said(part)}, {"mlp": feed | activation(v)})
+    acts = more.pop("acts", ())
+    one = block({"attn": said(part)}, {"mlp": feed | activation(v, *acts)})
     name = more.pop("called", "vit")
     blocks = {name: one | ({"extra": extra} if extra else {})}
     return {"blocks": blocks, "layers": [f"{depth}*{name}" if depth > 1 else name]} | more

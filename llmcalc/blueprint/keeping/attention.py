@@ -1,0 +1,114 @@
+"""What attention keeps for the backward pass, by the kernel that computes it."""
+
+from __future__ import annotations
+
+from llmcalc.blueprint.attention import attention_dims
+from llmcalc.blueprint.context import Context
+from llmcalc.blueprint.keeping.tensor import Kept, Kernel, Per, by_norm, kept
+from llmcalc.spec.parts import Attention, LatentAttention
+
+FLASH_RNG, EFFICIENT_RNG = 24, 16
+"""Bytes of the random state that torch's flash and memory-efficient kernels keep, dropout or not."""
+
+
+def kept_by_attention(part: Attention, context: Context) -> tuple[Kept, ...]:
+    """Queries, keys, values and output; scores where no fused kernel computes them."""
+    dims = attention_dims(part, context.hidden_size)
+    per: Per = "encoded" if part.cross else "token"
+    gate = ("gate", "gated output") if part.output_gate else ()
+    return (
+        *_normed(part, dims, context),
+        kept("queries", "h·d_k", dims),
+        kept("attention output", "h·d_v", dims),
+        *_fused(part, dims, per),
+        *scores(dims, per, "d_k", eager_only=not _always_eager(part)),
+        *_learned_scores(part, dims),
+        *(kept(name, "h·d_v", dims) for name in gate),
+    )
+
+
+def _always_eager(part: Attention) -> bool:
+    return part.sinks or bool(part.relative_buckets)
+
+
+def _normed(part: Attention, dims: dict[str, int], context: Context) -> tuple[Kept, ...]:
+    """Norms of queries and keys; a reused cache has its keys normed already."""
+    if part.qk_norm is None:
+        return ()
+    heads = ("h",) if part.kv_reuse else ("h", "h_kv")
+    return tuple(
+        one
+        for count in heads
+        for one in by_norm(
+            "head norm", f"{count}·d_k", dims, context.norm,
+            rows="1" if part.qk_norm == "full" else count,
+        )
+    )  # fmt: skip
+
+
+def _fused(part: Attention, dims: dict[str, int], per: Per) -> tuple[Kept, ...]:
+    """Keys and values unless they are another layer's, and the sums of the softmax."""
+    if _always_eager(part):
+        return ()
+    own = (("keys", "h_kv·d_k"), ("values", "h_kv·d_v")) if not part.kv_reuse else ()
+    return (
+        *(kept(name, text, dims, per=per, kernel="sdpa") for name, text in own),
+        *softmax_sums(dims, FLASH_RNG),
+    )
+
+
+def softmax_sums(dims: dict[str, int], random: int) -> tuple[Kept, ...]:
+    """What a fused kernel keeps beside its inputs and output."""
+    state = dims | {"state": random}
+    return (
+        kept("log-sum-exp", "h", dims, 4, kernel="sdpa"),
+        kept("random state", "state", state, 1, per="layer", kernel="sdpa"),
+    )
+
+
+def scores(dims: dict[str, int], per: Per, d_qk: str, *, eager_only: bool) -> tuple[Kept, ...]:
+    """A key and a value for each query head, softmax in float32 and its copy in 16 bits."""
+    kernel: Kernel | None = "eager" if eager_only else None
+    pair: Per = "cross pair" if per == "encoded" else "pair"
+    return (
+        kept("repeated keys", f"h·({d_qk})", dims, per=per, kernel=kernel),
+        kept("repeated values", "h·d_v", dims, per=per, kernel=kernel),
+        kept("softmax", "h", dims, 4, per=pair, kernel=kernel),
+        kept("weights", "h", dims, per=pair, kernel=kernel),
+    )
+
+
+def _learned_scores(part: Attention, dims: dict[str, int]) -> tuple[Kept, ...]:
+    """The sink's column of softmax and weights, and which row of a bias table each pair takes."""
+    sink = (kept("sink column", "h", dims, 6),) if part.sinks else ()
+    if not part.relative_buckets:
+        return sink
+    return (*sink, kept("distances", "1", dims, 8, per="square"))
+
+
+def kept_by_latent_attention(part: LatentAttention, context: Context) -> tuple[Kept, ...]:
+    """As attention, with the latents that queries, keys and values come from."""
+    dims = {
+        "h": part.num_heads,
+        "r_q": part.q_lora_rank or 0,
+        "r_kv": part.kv_lora_rank,
+        "d_n": part.qk_nope_head_dim,
+        "d_r": part.qk_rope_head_dim,
+        "d_v": part.v_head_dim,
+    }
+    del context  # its norms are always RMS
+    latents = [("query latent", "r_q")] if part.q_lora_rank else []
+    even = part.v_head_dim == part.qk_nope_head_dim + part.qk_rope_head_dim
+    return (
+        *(
+            one
+            for name, width in [*latents, ("latent", "r_kv")]
+            for one in (*by_norm(name, width, dims, "rms"), kept(name, width, dims))
+        ),
+        kept("queries", "h·(d_n + d_r)", dims),
+        kept("attention output", "h·d_v", dims),
+        kept("keys", "h·(d_n + d_r)", dims, kernel="sdpa"),
+        kept("values among keys", "h·(d_n + d_v)", dims, kernel="sdpa"),
+        *softmax_sums(dims, FLASH_RNG if even else EFFICIENT_RNG),
+        *scores(dims, "token", "d_n + d_r", eager_only=True),
+    )

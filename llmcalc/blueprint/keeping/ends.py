@@ -1,0 +1,29 @@
+"""What the embedding and the head keep; the loss is a part of its own."""
+
+from __future__ import annotations
+
+from llmcalc.blueprint.keeping.tensor import Kept, by_norm, kept
+from llmcalc.spec.card import ModelCard
+
+
+def first(card: ModelCard, dims: dict[str, int]) -> tuple[Kept, ...]:
+    """Token and position numbers, the input of a projection, and what a norm keeps."""
+    embedding = card.embedding
+    found = [kept("token numbers", "1", dims, 8)]
+    if embedding.positions:
+        found.append(kept("position numbers", "1", dims, 8, per="position"))
+    if embedding.dim:
+        found.append(kept("token embedding", "d_emb", dims))
+    if embedding.norm:
+        found += by_norm("embedding norm", "d", dims, card.norm)
+    return tuple(found)
+
+
+def last(card: ModelCard, dims: dict[str, int]) -> tuple[Kept, ...]:
+    """What the final norm keeps, and the inputs of the projection and of the head."""
+    found = list(by_norm("final norm", "d", dims, card.norm)) if card.final_norm else []
+    if card.head:
+        found.append(kept("input of the head", "d", dims))
+        if card.embedding.dim:
+            found.append(kept("projected input of the head", "d_emb", dims))
+    return tuple(found)
