@@ -44,10 +44,16 @@ RELEASED = {
     "aya-23": "2024-05", "ernie": "2025-06", "hunyuan": "2025-06", "mpt": "2023-05",
     "nemotron-4": "2024-06", "internlm2": "2024-01", "mimo-v2-flash": "2025-12",
     "llama-3.3-nemotron": "2025-03",
+    "mamba-": "2023-12", "mamba2": "2024-05", "mamba-codestral": "2024-07",
+    "falcon-mamba": "2024-08", "falcon-h1": "2025-05", "jamba-v0.1": "2024-03",
+    "jamba-1.5": "2024-08", "bamba": "2024-12", "nemotron-h": "2025-03",
+    "nemotron-nano": "2025-08", "nemotron-3-nano": "2025-12", "nemotron-3-super": "2026-03",
+    "qwen3-next": "2025-09", "qwen3-coder-next": "2026-02", "kimi-linear": "2025-10",
+    "granite-4.0": "2025-10", "minimax-text-01": "2025-01", "minimax-m1": "2025-06",
 }  # fmt: skip
 """When the authors released the weights (GPT-3: the paper); by the longest start of a name."""
 
-UNDATED = {"minimax-m2.5"}
+UNDATED = {"minimax-m2.5", "olmo-hybrid-7b", "falcon-h1-tiny-90m"}
 
 ALSO = {
     "gpt2": ["gpt2-small"], "llama-7b": ["llama1-7b"], "llama-13b": ["llama1-13b"],
@@ -92,6 +98,18 @@ ALSO = {
     "gemma3-27b-text": [], "gemma3-4b-text": [],
     "command-r-35b": ["command-r"], "command-r-plus-104b": ["command-r-plus"],
     "hunyuan-a13b": ["hunyuan-a13b-instruct"], "glm-4-9b": ["glm4-9b"],
+    "falcon-mamba-7b": ["tiiuae/falcon-mamba-7b-instruct"],
+    "jamba-v0.1": ["jamba", "ai21labs/AI21-Jamba-1.5-Mini", "ai21labs/AI21-Jamba-Mini-1.5"],
+    "mamba-codestral-7b": ["codestral-mamba", "codestral-mamba-7b"],
+    "minimax-m1": ["MiniMaxAI/MiniMax-M1-40k"], "qwen3-next-80b-a3b": ["qwen3-next",
+    "Qwen/Qwen3-Next-80B-A3B-Thinking"], "bamba-9b": ["ibm-ai-platform/Bamba-9B-v1"],
+    "nemotron-3-nano-30b-a3b": ["nemotron-3-nano", "nvidia/Nemotron-Cascade-2-30B-A3B",
+                                "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-Base-BF16"],
+    "nemotron-3-super-120b-a12b": ["nemotron-3-super"],
+    "nemotron-3-ultra-550b-a55b": ["nemotron-3-ultra"],
+    "kimi-linear-48b-a3b": ["kimi-linear", "moonshotai/Kimi-Linear-48B-A3B-Base"],
+    "granite-4.0-h-small": ["ibm-granite/granite-4.0-h-small-base"],
+    "falcon-h1-34b": ["tiiuae/Falcon-H1-34B-Base"], "falcon-h1-0.5b": ["tiiuae/Falcon-H1-0.5B-Base"],
 }  # fmt: skip
 """Other spellings, and releases that are sure to have the same architecture."""
 

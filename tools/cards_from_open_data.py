@@ -93,6 +93,7 @@ def relation(text: str) -> str:
 def public(text: str) -> str:
     """A source in words that mean something to a reader."""
     text = re.sub(r"code-index (?:file )?ids? ", "public code search, file ", text)
+    text = re.sub(r'found by find_string .*?\(id (\d+)', r"by public code search (file \1", text)
     return text.replace("ANALYTIC (scripts/analytic.py)", "counted analytically")
 
 
@@ -149,6 +150,8 @@ def mtp(card: ModelCard, slug: str) -> Mtp | None:
     if slug in ("glm-4.5", "glm-4.6"):
         own = slug == "glm-4.5"
         return Mtp(block="moe", own_embedding=own, own_head=own)
+    if slug == "qwen3-next-80b-a3b":
+        return Mtp(block="attn_moe")
     return card.mtp
 
 

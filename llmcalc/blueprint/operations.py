@@ -174,8 +174,11 @@ class Section:
     name: str
     times: int
     operations: tuple[Operation, ...]
-    kind: Literal["first", "layer", "last", "mtp"]
+    kind: Literal["first", "beside", "layer", "last", "mtp"]
+    """Where it stands; layers of an encoder or a tower stand beside the language model's."""
     stream: Stream = "text"
+    width: int = 0
+    """Of the residual stream that a layer works on."""
     kept: tuple[Kept, ...] = ()
     """What one occurrence keeps for a backward pass, where the ledger was lowered for training."""
 

@@ -147,7 +147,7 @@ def _stage(ledger: Ledger, layers: tuple[str, ...], number: int, of: int) -> Led
     for section in ledger.sections:
         if section.kind == "layer" and times[section.name]:
             sections.append(replace(section, times=times[section.name]))
-        elif section.kind == "first" and number == 0:
+        elif section.kind in {"first", "beside"} and number == 0:
             sections.append(section)
         elif section.kind == "last" and number == of - 1:
             sections.append(_with_own_head(section) if of > 1 else section)

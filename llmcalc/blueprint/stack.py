@@ -32,6 +32,7 @@ def layer_sections(
     return tuple(
         Section(
             name=name, times=times, operations=block(blocks[name], context), kind="layer",
+            width=context.hidden_size,
             kept=_kept(blocks[name], context),
         )
         for name, times in Counter(order).items()
@@ -96,7 +97,7 @@ def _beside(
     if stack.final_norm:
         ends.append(norm("final_norm", "d", {"d": width}, kind))
     sections = tuple(
-        replace(one, name=f"{name}.{one.name}", kind="first", stream=stream) for one in layers
+        replace(one, name=f"{name}.{one.name}", kind="beside", stream=stream) for one in layers
     )
     return (*sections, _first_of(f"{name}.ends", tuple(ends), stream)) if ends else sections
 

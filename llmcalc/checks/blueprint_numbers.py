@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from llmcalc.blueprint import lower
+from llmcalc.blueprint.keeping.block import is_known
+from llmcalc.blueprint.keeping.tensor import Kernel
 from llmcalc.blueprint.operations import Ledger, Matmul
 from llmcalc.checks.quantities import LORA_RANK, Quantities, Sizes
-from llmcalc.engines import flops, kv, params
+from llmcalc.engines import flops, kept, kv, params
 from llmcalc.engines.workload import Phase, Workload
 from llmcalc.spec.card import ModelCard
 
@@ -23,16 +25,30 @@ def computed(card: ModelCard, sizes: Sizes) -> Quantities:
         memory_bytes=sizes.batch * kv.profile(ledger).held(sizes.tokens),
         adam_elements=2 * count.total,
         lora_attention=_lora(ledger),
+        kept_sdpa=_kept(card, sizes, "sdpa"),
+        kept_eager=_kept(card, sizes, "eager"),
+        kept_checkpointed=kept.checkpointed(ledger, _workload(card, sizes, "train")),
+    )
+
+
+def _kept(card: ModelCard, sizes: Sizes, kernel: Kernel) -> int | None:
+    """None where a kind cannot say yet what it keeps."""
+    blocks = [*card.blocks.values(), *(card.encoder.blocks.values() if card.encoder else ())]
+    if not all(is_known(block) for block in blocks):
+        return None
+    return kept.saved(lower(card, training=True), _workload(card, sizes, "train"), kernel)
+
+
+def _workload(card: ModelCard, sizes: Sizes, phase: Phase) -> Workload:
+    encoder = (card.encoder.length or sizes.tokens) if card.encoder else 0
+    query = 1 if phase == "decode" else sizes.tokens
+    return Workload(
+        phase=phase, batch=sizes.batch, query=query, context=sizes.tokens, encoder=encoder
     )
 
 
 def _flops(card: ModelCard, ledger: Ledger, sizes: Sizes, phase: Phase) -> int:
-    encoder = (card.encoder.length or sizes.tokens) if card.encoder else 0
-    query = 1 if phase == "decode" else sizes.tokens
-    workload = Workload(
-        phase=phase, batch=sizes.batch, query=query, context=sizes.tokens, encoder=encoder
-    )
-    return flops.count(ledger, workload, "full").total
+    return flops.count(ledger, _workload(card, sizes, phase), "full").total
 
 
 def _lora(ledger: Ledger) -> int:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from llmcalc.spec.card import Block, ModelCard, Stack
-from llmcalc.spec.parts import Attention
+from llmcalc.spec.parts import Attention, LatentAttention
 from llmcalc.spec.pattern import layer_names
 from llmcalc.twin.block import BlockTwin
 from llmcalc.twin.extras import hold
@@ -66,6 +66,19 @@ class Layer:
                 run.latest[h_kv, d_k, part.window] = k.requires_grad_(), v.requires_grad_()
         return run
 
+    def prepared(self) -> Pass:
+        """A pass whose rotations are made already, as an earlier layer would have."""
+        run = self.run()
+        for part in self.block.parts:
+            if isinstance(part, LatentAttention):
+                run.rotation(part.qk_rope_head_dim, DTYPE)
+            elif isinstance(part, Attention):
+                whole = part.head_dim or self.width // part.num_heads
+                turned = whole if part.rotary_dim is None else part.rotary_dim
+                if turned and not part.cross:
+                    run.rotation(turned, DTYPE)
+        return run
+
 
 def layers(
     card: ModelCard, *, batch: int, tokens: int, kernel: Kernel, device: str = "meta"
@@ -84,9 +97,7 @@ def layers(
         )  # fmt: skip
     if encoder is None:
         return
-    setting = Setting(
-        hidden_size=wide, norm=encoder.norm or card.norm, kernel=kernel, causal=False
-    )
+    setting = Setting(hidden_size=wide, norm=encoder.norm or card.norm, kernel=kernel, causal=False)
     for name, times in Counter(layer_names(encoder.layers)).items():
         yield _layer(
             f"encoder.{name}", times, encoder.blocks[name], setting,
@@ -98,8 +109,13 @@ def _layer(name: str, times: int, block: Block, setting: Setting, **rest: Any) -
     with torch.device(rest["device"]), _default(DTYPE):
         module = BlockTwin(block, setting, count())
     return Layer(
-        name=name, times=times, block=block, module=module, width=setting.hidden_size,
-        causal=setting.causal, **rest
+        name=name,
+        times=times,
+        block=block,
+        module=module,
+        width=setting.hidden_size,
+        causal=setting.causal,
+        **rest,
     )
 
 

@@ -33,6 +33,13 @@ class Quantities:
     adam_elements: int
     lora_attention: int
     """Adapters of rank 16 on the projections of softmax attention."""
+    kept_sdpa: int | None
+    """Bytes that autograd saves of a step with fused attention, weights and loss apart; None where
+    the blueprint does not know it of a kind yet."""
+    kept_eager: int | None
+    """The same with attention's scores materialised."""
+    kept_checkpointed: int
+    """Bytes saved by layers that are computed again: their inputs."""
 
 
 NAMES = tuple(field.name for field in fields(Quantities))
@@ -44,5 +51,6 @@ def sizes(card: ModelCard) -> Sizes:
     if any(not isinstance(part, (Attention, LatentAttention, Mlp, Moe)) for part in parts):
         return Sizes(batch=2, tokens=FEW)
     windows = [part.window or 0 for part in parts if isinstance(part, Attention)]
-    tokens = min(max([MANY, *(window + FEW for window in windows)]), MOST)
-    return Sizes(batch=2, tokens=tokens)
+    tokens = max([MANY, *(window + FEW for window in windows)])
+    # The memory-efficient kernel keeps its sums for whole groups of 32 tokens.
+    return Sizes(batch=2, tokens=min(-(-tokens // 32) * 32, MOST))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from llmcalc.checks import counters
 from llmcalc.checks.layers import Layer, beside, ends, layers
@@ -33,7 +35,51 @@ def measured(card: ModelCard, sizes: Sizes) -> Quantities:
         memory_bytes=sum(one.times * _bytes(memory) for one, memory in memories),
         adam_elements=2 * total,
         lora_attention=sum(one.times * _lora(one) for one in kinds),
+        kept_sdpa=_summed(kinds, _kept) + _kept_by_ends(card, outside, sizes),
+        kept_eager=_kept_eagerly(card, sizes) + _kept_by_ends(card, outside, sizes),
+        kept_checkpointed=_summed(kinds, _kept_checkpointed),
     )
+
+
+def _kept_eagerly(card: ModelCard, sizes: Sizes) -> int:
+    kinds = layers(card, batch=sizes.batch, tokens=sizes.tokens, kernel="eager")
+    return _summed(list(kinds), _kept)
+
+
+def _kept(layer: Layer) -> int:
+    """Bytes saved by one layer, without what other layers have saved already."""
+    run = layer.prepared()
+    shared = [one for both in (*run.rotations.values(), *run.latest.values()) for one in both]
+    if run.encoded is not None:
+        shared.append(run.encoded)
+    x = layer.input(grad=True)
+    return counters.kept(lambda: layer.module(x, run), [*_stored(layer.module), *shared])
+
+
+def _kept_checkpointed(layer: Layer) -> int:
+    """Bytes saved by a layer that is computed again in the backward pass."""
+    x, run = layer.input(grad=True), layer.run()
+
+    def call() -> object:
+        return checkpoint(layer.module, x, run, use_reentrant=True, preserve_rng_state=False)
+
+    return counters.kept(call, _stored(layer.module))
+
+
+def _kept_by_ends(card: ModelCard, outside: EndsTwin, sizes: Sizes) -> int:
+    ids = torch.empty(sizes.batch, sizes.tokens, dtype=torch.long, device="meta")
+    positions = torch.arange(sizes.tokens, device="meta")
+    x = torch.empty(
+        sizes.batch, sizes.tokens, card.hidden_size, device="meta", dtype=torch.bfloat16,
+        requires_grad=True,
+    )  # fmt: skip
+    apart = _stored(outside)
+    first = counters.kept(lambda: outside.embedded(ids, positions), apart)
+    return first + counters.kept(lambda: outside.predicted(x), apart)
+
+
+def _stored(module: nn.Module) -> list[Tensor]:
+    return [*module.parameters(), *module.buffers()]
 
 
 def _summed(kinds: list[Layer], flops: Any) -> int:

@@ -32,12 +32,12 @@ def of_section(section: Section, workload: Workload, kernel: Kernel) -> int:
 
 
 def checkpointed(ledger: Ledger, workload: Workload) -> int:
-    """Bytes kept when every layer is computed again: its input in 16 bits."""
+    """Bytes kept when every layer is computed again: its input in 16 bits; towers see no text."""
     return sum(
-        kept_bytes(elements=ledger.hidden_size, bytes=2, count=workload.of(section.stream))
-        * section.times
+        section.times
+        * kept_bytes(elements=section.width, bytes=2, count=workload.of(section.stream))
         for section in ledger.sections
-        if section.kind == "layer"
+        if section.kind in {"layer", "beside"}
     )
 
 

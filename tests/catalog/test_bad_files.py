@@ -62,7 +62,7 @@ CARDS = [
     Bad("norms: 2", "norms: 17", 9, "blocks.dense.norms must be a whole number from 0 to 16"),
     Bad("norms: 2", "placement: before", 9, "pre, post, output, sandwich or parallel"),
     Bad("attn: {", "atn: {", 11, "atn is no kind of part", "did you mean attn?"),
-    Bad("attn: {", "mamba: {", 11, "mamba is no kind of part", "attn, mla, mlp, moe"),
+    Bad("attn: {", "mamba: {", 11, "mamba is no kind of part", "did you mean mamba2?"),
     Bad("- attn: {num_heads: 8, num_kv_heads: 2}", "- attn", 11, "one part as", "`llmcalc schema`"),
     Bad("- attn: {num_heads: 8, num_kv_heads: 2}", "- {}", 11, "not an empty mapping"),
     Bad("- mlp: {", "  mlp: {", 11, "one part as `- attn: {num_heads: 32}`"),

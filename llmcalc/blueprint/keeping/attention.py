@@ -47,13 +47,21 @@ def _normed(part: Attention, dims: dict[str, int], context: Context) -> tuple[Ke
 
 
 def _fused(part: Attention, dims: dict[str, int], per: Per) -> tuple[Kept, ...]:
-    """Keys and values unless they are another layer's, and the sums of the softmax."""
+    """Keys and values unless they are another layer's, and the sums of the softmax.
+
+    Values narrower than keys have no flash kernel, and the memory-efficient one wants a key for
+    each query head.
+    """
     if _always_eager(part):
         return ()
-    own = (("keys", "h_kv·d_k"), ("values", "h_kv·d_v")) if not part.kv_reuse else ()
+    even = dims["d_k"] == dims["d_v"]
+    heads = "h_kv" if even else "h"
+    own = (("keys", f"{heads}·d_k"), ("values", f"{heads}·d_v"))
+    if part.kv_reuse and heads == "h_kv":
+        own = ()
     return (
         *(kept(name, text, dims, per=per, kernel="sdpa") for name, text in own),
-        *softmax_sums(dims, FLASH_RNG),
+        *softmax_sums(dims, FLASH_RNG if even else EFFICIENT_RNG),
     )
 
 

@@ -12,8 +12,10 @@ from llmcalc.catalog.huggingface import (
     disentangled,
     encoders,
     gemma_n,
+    glm_vl,
     hybrid,
     kimi_linear,
+    latent,
     linear,
     mixed,
     moe,
@@ -23,6 +25,7 @@ from llmcalc.catalog.huggingface import (
     recurrent,
     seq2seq,
     translation,
+    windows,
 )
 from llmcalc.catalog.huggingface.classes import named_class
 from llmcalc.catalog.huggingface.config import Config, class_defaults
@@ -40,13 +43,13 @@ _HYPHENS = {
     "deberta_v2": "deberta-v2", "blenderbot_small": "blenderbot-small",
 }  # fmt: skip
 _RECURRENT = (recurrent, hybrid, nemotron_h, linear, kimi_linear)
-_COMPOSITE = (multimodal, qwen_vl, gemma_n)
+_COMPOSITE = (multimodal, qwen_vl, glm_vl, gemma_n)
 _OF_A_CLASS = (encoders, disentangled, seq2seq, translation)
 """Modules whose mappings read `architectures` themselves, since the count depends on the class."""
 
 MODEL_TYPES = {
     _HYPHENS.get(name, name): mapping
-    for module in (dense, moe, classic, deepseek, mixed, *_RECURRENT, *_COMPOSITE, *_OF_A_CLASS)
+    for module in (dense, moe, classic, deepseek, latent, windows, mixed, *_RECURRENT, *_COMPOSITE, *_OF_A_CLASS)
     for name, mapping in vars(module).items()
     if _HYPHENS.get(name, name) in FAMILIES
 }
@@ -141,6 +144,6 @@ def _remarks(c: Config, model_type: str) -> list[str]:
         remarks.append("the published weights are quantised (quantization_config)")
     if model_type in ("llama4_text", "llama4"):
         remarks.append("chunked attention is counted as a window of attention_chunk_size")
-    if model_type == "glm4_moe" and c.says("num_nextn_predict_layers"):
+    if model_type in ("glm4_moe", "glm4v_moe", "glm4_moe_lite") and c.says("num_nextn_predict_layers"):
         remarks.append("the layers for multi-token prediction are not counted")
     return remarks

@@ -17,13 +17,13 @@ def deepseek(c: Config) -> Body:
     """DeepSeek-MoE, in the authors' own code: ordinary attention."""
     _require(c, *_SIZES)
     every = c.size("moe_layer_freq")
-    return _layers(c, attention(c, **biased(c)), _shared(c), every=every)
+    return dense_first(c, attention(c, **biased(c)), shared_experts(c), every=every)
 
 
 def deepseek_v2(c: Config) -> Body:
     """Latent attention; no correction bias."""
     c.fixed("mlp_bias", only=False)
-    return _layers(c, _mla(c), _shared(c))
+    return dense_first(c, latent(c), shared_experts(c))
 
 
 def deepseek_v3(c: Config) -> Body:
@@ -33,7 +33,7 @@ def deepseek_v3(c: Config) -> Body:
     if ahead:
         heads = {"own_embedding": True, "own_head": True}
         more["mtp"] = {"layers": ahead, "block": "moe"} | heads
-    return _layers(c, _mla(c), _shared(c, correction_bias=True), **more)
+    return dense_first(c, latent(c), shared_experts(c, correction_bias=True), **more)
 
 
 def kimi_k2(c: Config) -> Body:
@@ -50,18 +50,22 @@ def _require(c: Config, *keys: str) -> None:
             raise c.wrong(key, "since this class lives outside transformers")
 
 
-def _mla(c: Config) -> dict[str, Any]:
-    """The `mla` part. num_key_value_heads and head_dim play no role in the class."""
+def latent(c: Config, *, v_head_dim: int | None = None) -> dict[str, Any]:
+    """The `mla` part, `v_head_dim` where the file has none.
+
+    num_key_value_heads and head_dim play no role in the class.
+    """
     c.fixed("attention_bias", only=False)
     for key in ("num_key_value_heads", "head_dim", "qk_head_dim"):
         c.value(key)
     part = {"num_heads": c.size("num_attention_heads"), "q_lora_rank": c.maybe_size("q_lora_rank")}
-    for key in ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"):
+    for key in ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim"):
         part[key] = c.size(key)
+    part["v_head_dim"] = v_head_dim or c.size("v_head_dim")
     return {"mla": said(part)}
 
 
-def _shared(c: Config, **more: Any) -> dict[str, Any]:
+def shared_experts(c: Config, **more: Any) -> dict[str, Any]:
     """Experts and the shared ones, which are one wide part."""
     size = c.size("moe_intermediate_size")
     shared = 0 if c.value("n_shared_experts") is None else c.count("n_shared_experts")
@@ -69,7 +73,7 @@ def _shared(c: Config, **more: Any) -> dict[str, Any]:
     return moe(c, c.size("n_routed_experts"), c.size("num_experts_per_tok"), size, **more)
 
 
-def _layers(
+def dense_first(
     c: Config, part: dict[str, Any], experts: dict[str, Any], every: int = 1, **more: Any
 ) -> Body:
     """Dense layers up to first_k_dense_replace, experts from there on."""
