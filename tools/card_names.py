@@ -50,6 +50,8 @@ RELEASED = {
     "nemotron-nano": "2025-08", "nemotron-3-nano": "2025-12", "nemotron-3-super": "2026-03",
     "qwen3-next": "2025-09", "qwen3-coder-next": "2026-02", "kimi-linear": "2025-10",
     "granite-4.0": "2025-10", "minimax-text-01": "2025-01", "minimax-m1": "2025-06",
+    "bert": "2018-10", "roberta": "2019-07", "deberta-v3": "2021-11", "t5": "2019-10",
+    "flan-t5": "2022-10", "bart": "2019-10", "mbart": "2020-01", "whisper-large-v3": "2023-11",
 }  # fmt: skip
 """When the authors released the weights (GPT-3: the paper); by the longest start of a name."""
 
@@ -98,6 +100,15 @@ ALSO = {
     "gemma3-27b-text": [], "gemma3-4b-text": [],
     "command-r-35b": ["command-r"], "command-r-plus-104b": ["command-r-plus"],
     "hunyuan-a13b": ["hunyuan-a13b-instruct"], "glm-4-9b": ["glm4-9b"],
+    "bert-base-uncased": ["bert-base", "bert", "BAAI/bge-base-en-v1.5", "bge-base-en-v1.5",
+                          "intfloat/e5-base-v2", "e5-base-v2", "thenlper/gte-base"],
+    "roberta-base": ["roberta"], "t5-small": [], "t5-base": ["t5"],
+    "flan-t5-small": ["google/t5-v1_1-small", "t5-v1.1-small"],
+    "flan-t5-base": ["google/t5-v1_1-base", "t5-v1.1-base"],
+    "flan-t5-xl": ["google/t5-v1_1-xl", "t5-v1.1-xl"],
+    "flan-t5-xxl": ["google/t5-v1_1-xxl", "t5-v1.1-xxl"],
+    "bart-large": ["bart"], "deberta-v3-base": ["deberta-v3"],
+    "whisper-large-v3": ["whisper-large", "whisper"],
     "falcon-mamba-7b": ["tiiuae/falcon-mamba-7b-instruct"],
     "jamba-v0.1": ["jamba", "ai21labs/AI21-Jamba-1.5-Mini", "ai21labs/AI21-Jamba-Mini-1.5"],
     "mamba-codestral-7b": ["codestral-mamba", "codestral-mamba-7b"],
@@ -109,7 +120,8 @@ ALSO = {
     "nemotron-3-ultra-550b-a55b": ["nemotron-3-ultra"],
     "kimi-linear-48b-a3b": ["kimi-linear", "moonshotai/Kimi-Linear-48B-A3B-Base"],
     "granite-4.0-h-small": ["ibm-granite/granite-4.0-h-small-base"],
-    "falcon-h1-34b": ["tiiuae/Falcon-H1-34B-Base"], "falcon-h1-0.5b": ["tiiuae/Falcon-H1-0.5B-Base"],
+    "falcon-h1-34b": ["tiiuae/Falcon-H1-34B-Base"],
+    "falcon-h1-0.5b": ["tiiuae/Falcon-H1-0.5B-Base"],
 }  # fmt: skip
 """Other spellings, and releases that are sure to have the same architecture."""
 
@@ -126,5 +138,8 @@ CONFIDENCE: Mapping[str, Literal["high", "medium", "low"]] = {
     "medium": "medium",
     "low": "low",
 }
+OF_A_HEAD = ("-mlm", "-pretraining")
+"""Ends of names of cards for a class with a head: the repository's name is the base model's."""
+
 TEXT_ONLY = ("gemma3-27b-text", "gemma3-4b-text", "llama4-scout-text", "ministral3-3b-text")
 """Language models out of a repository with a vision tower: its name is not an alias."""

@@ -1,9 +1,9 @@
 """Turn rows of open model data into cards, once; afterwards the YAML is the truth.
 
-    python tools/cards_from_open_data.py FOLDER model_cards
+    python tools/cards_from_open_data.py FOLDER model_cards [NAME …]
 
 FOLDER holds `truth.tsv` and `configs/<slug>.json`, as tests/data/models does. A card that exists
-is kept: it may have been edited by hand.
+is kept: it may have been edited by hand. With names, only theirs are written.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from card_names import (
     FAMILIES,
     INSTRUCTED,
     LEFT_OUT,
+    OF_A_HEAD,
     RELEASED,
     TEXT_ONLY,
     UNDATED,
@@ -29,16 +30,17 @@ from llmcalc.catalog.huggingface import card_from_config, read_config
 from llmcalc.catalog.write import card_yaml
 from llmcalc.errors import InvalidFileError
 from llmcalc.spec.card import ModelCard, Mtp, Published, Tensor
+from llmcalc.spec.parts import Attention
 
 
 def main() -> None:
     """Write the cards that are not there yet."""
-    data, cards = Path(sys.argv[1]), Path(sys.argv[2])
+    data, cards, asked = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
     with (data / "truth.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     for row in rows:
         target = cards / f"{row['slug']}.yaml"
-        if row["slug"] in LEFT_OUT or target.exists():
+        if row["slug"] in LEFT_OUT or target.exists() or (asked and row["slug"] not in asked):
             continue
         text = (data / "configs" / f"{row['slug']}.json").read_text(encoding="utf-8")
         try:
@@ -92,8 +94,9 @@ def relation(text: str) -> str:
 
 def public(text: str) -> str:
     """A source in words that mean something to a reader."""
+    text = text.strip('"')
     text = re.sub(r"code-index (?:file )?ids? ", "public code search, file ", text)
-    text = re.sub(r'found by find_string .*?\(id (\d+)', r"by public code search (file \1", text)
+    text = re.sub(r"found by find_string .*?\(ids? (\d+)", r"by public code search (file \1", text)
     return text.replace("ANALYTIC (scripts/analytic.py)", "counted analytically")
 
 
@@ -110,8 +113,8 @@ def source(row: dict[str, str]) -> str:
 def aliases(row: dict[str, str]) -> tuple[str, ...]:
     """The repository, its last part, a spelling with a hyphen and siblings that are alike."""
     slug, repo = row["slug"], row["hf_repo"]
-    names = [re.sub(r"^([a-z]+)(\d)", r"\1-\2", slug), *ALSO.get(slug, [])]
-    if "/" in repo and slug not in TEXT_ONLY:
+    names = [re.sub(r"^([a-z]{2,})(\d)", r"\1-\2", slug), *ALSO.get(slug, [])]
+    if "/" in repo and slug not in TEXT_ONLY and not slug.endswith(OF_A_HEAD):
         names += [repo, repo.split("/")[1].lower()]
         names += [repo + end for start, end in INSTRUCTED if repo.startswith(start)]
     unique = {name.lower(): name for name in names if name.lower() != slug}
@@ -132,9 +135,21 @@ def stored(card: ModelCard, row: dict[str, str]) -> tuple[Tensor, ...]:
         found.append(Tensor(name="attn.bias", shape=(layers, context, context)))
     if dims := re.search(r"(?:mask \+ |layers x |40 x )(\d+)(?: rotary)? inv_freq", told):
         found.append(Tensor(name="rotary_emb.inv_freq", shape=(layers, int(dims[1]))))
+    if "duplicated V x d" in told:
+        shape = (card.vocab_size, card.hidden_size)
+        found.append(Tensor(name="encoder.embed_tokens.weight", shape=shape))
+    if "relative_attention_bias [32,heads]" in told:
+        name = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"
+        found.append(Tensor(name=name, shape=(32, _heads(card))))
     if "3416 unexplained" in told:
         found.append(Tensor(name="unexplained", shape=(61, 56)))
     return tuple(found)
+
+
+def _heads(card: ModelCard) -> int:
+    """Heads of the first attention."""
+    parts = (part for block in card.blocks.values() for part in block.parts)
+    return next(part.num_heads for part in parts if isinstance(part, Attention))
 
 
 def _ernie(d: int) -> tuple[Tensor, ...]:

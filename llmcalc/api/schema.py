@@ -17,6 +17,7 @@ RESULTS = {
     "memory": "llmcalc.api.memory:MemoryResult",
     "fit": "llmcalc.api.fit:FitResult",
     "train": "llmcalc.api.train:TrainResult",
+    "check": "llmcalc.api.check:CheckResult",
     "models": "llmcalc.api.models:ModelRow",
     "gpus": "llmcalc.api.gpus:GpuRow",
     "show": "llmcalc.api.show:Shown",

@@ -74,6 +74,23 @@ class Shelf(Generic[T]):
         self.cache.save()
         return tuple(found[name] for name in sorted(found))
 
+    def paths(self, on_problem: OnProblem = ignore) -> tuple[str, ...]:
+        """Every file of every folder."""
+        return tuple(path for folder in self.folders() for path in _paths(folder, on_problem))
+
+    def path(self, name: str) -> str | None:
+        """The file of that name or alias, or None."""
+        wanted = canonical(name)
+        found = None
+        for folder in self.folders():
+            for (own, *aliases), path in self._listed(folder, ignore):
+                if canonical(own) == wanted:
+                    found = path
+                elif found is None and any(canonical(one) == wanted for one in aliases):
+                    found = path
+        self.cache.save()
+        return found
+
     def names(self) -> tuple[str, ...]:
         """Every name and alias, for completion and for did-you-mean."""
         found = {

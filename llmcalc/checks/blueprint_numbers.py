@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from llmcalc.blueprint import lower
-from llmcalc.blueprint.keeping.block import is_known
 from llmcalc.blueprint.keeping.tensor import Kernel
 from llmcalc.blueprint.operations import Ledger, Matmul
 from llmcalc.checks.quantities import LORA_RANK, Quantities, Sizes
@@ -31,11 +30,7 @@ def computed(card: ModelCard, sizes: Sizes) -> Quantities:
     )
 
 
-def _kept(card: ModelCard, sizes: Sizes, kernel: Kernel) -> int | None:
-    """None where a kind cannot say yet what it keeps."""
-    blocks = [*card.blocks.values(), *(card.encoder.blocks.values() if card.encoder else ())]
-    if not all(is_known(block) for block in blocks):
-        return None
+def _kept(card: ModelCard, sizes: Sizes, kernel: Kernel) -> int:
     return kept.saved(lower(card, training=True), _workload(card, sizes, "train"), kernel)
 
 

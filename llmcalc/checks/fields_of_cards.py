@@ -102,10 +102,11 @@ def _field(name: str, hint: Any, value: Any, path: Path) -> Field | None:
     """The field, if it holds a number, a switch or one of a few words."""
     kinds = set(_flat(hint))
     words = {one for one in kinds if isinstance(one, str)}
-    choices = {True, False} if bool in kinds else words
+    choices: set[Any] = {True, False} if bool in kinds else set(words)
     if not choices and int not in kinds:
         return None
-    choices |= {None} if type(None) in kinds else set()
+    if type(None) in kinds:
+        choices.add(None)
     largest = max((int(one.high) for one in kinds if isinstance(one, Range)), default=0)
     return Field(
         name=name, paths=(path,), value=value, largest=largest,

@@ -33,10 +33,9 @@ class Quantities:
     adam_elements: int
     lora_attention: int
     """Adapters of rank 16 on the projections of softmax attention."""
-    kept_sdpa: int | None
-    """Bytes that autograd saves of a step with fused attention, weights and loss apart; None where
-    the blueprint does not know it of a kind yet."""
-    kept_eager: int | None
+    kept_sdpa: int
+    """Bytes that autograd saves of a step with fused attention, weights and loss apart."""
+    kept_eager: int
     """The same with attention's scores materialised."""
     kept_checkpointed: int
     """Bytes saved by layers that are computed again: their inputs."""

@@ -50,6 +50,8 @@ class CardCheck:
 
     card: str
     checks: tuple[Check, ...]
+    sizes: Sizes | None
+    """What quantities were compared at; None where that could not be said."""
 
     @property
     def ok(self) -> bool:
@@ -60,8 +62,12 @@ class CardCheck:
 def check(card: ModelCard) -> CardCheck:
     """Compare everything that can be compared; what cannot be built is a failed check."""
     published = _attempted("published", "the published count", partial(_published, card))
-    found = (*published, *_witnesses(card))
-    return CardCheck(card=card.name, checks=found)
+    try:
+        at = sizes(card)
+    except Exception as error:  # noqa: BLE001  (whatever a card does to it, the others are checked)
+        blueprint = _impossible("blueprint", "the blueprint", error)
+        return CardCheck(card=card.name, checks=(*published, blueprint), sizes=None)
+    return CardCheck(card=card.name, checks=(*published, *_witnesses(card, at)), sizes=at)
 
 
 def stored(card: ModelCard) -> dict[str, int]:
@@ -95,12 +101,11 @@ def _published(card: ModelCard) -> tuple[Check, ...]:
     )  # fmt: skip
 
 
-def _witnesses(card: ModelCard) -> tuple[Check, ...]:
+def _witnesses(card: ModelCard, at: Sizes) -> tuple[Check, ...]:
     """Every quantity of the blueprint against the twin's."""
     try:
-        at = sizes(card)
         ours = _numbers(card, computed(card, at), _heads(params.count(lower(card))))
-    except Exception as error:  # noqa: BLE001  (whatever a card does to it, the others are checked)
+    except Exception as error:  # noqa: BLE001
         return (_impossible("blueprint", "the blueprint", error),)
     try:
         theirs = _numbers(card, measured(card, at), measured_mtp(card))

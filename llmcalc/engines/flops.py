@@ -23,10 +23,11 @@ Count = Literal["causal", "full"]
 
 Group = Literal["matmul", "attention", "other"]
 
-TWICE, FLASH, SCORES, NOT = (3, 1), (7, 2), (4, 1), (1, 1)
+TWICE, FLASH, SCORES, AGAIN, NOT = (3, 1), (7, 2), (4, 1), (4, 1), (1, 1)
 """Forward and backward over forward, as a fraction: two gradients for most; flash attention's
 backward computes its scores again, five products to the forward's two (arXiv:2307.08691, section 3.1),
-three of them as wide as keys and two as wide as values; nothing where the loss does not flow back."""
+three of them as wide as keys and two as wide as values; a scan computes its states again before its
+two gradients; nothing where the loss does not flow back."""
 
 NAMES = {
     ("matmul", TWICE): "matmul",
@@ -35,7 +36,8 @@ NAMES = {
     ("attention", SCORES): "attention_scores",
     ("attention", TWICE): "attention_plain",
     ("attention", NOT): "attention_forward_only",
-    ("other", TWICE): "other",
+    ("other", TWICE): "convolutions",
+    ("other", AGAIN): "scans",
 }
 """What a worked solution calls each sum; plain attention keeps its scores, or is the values' half."""
 
@@ -163,7 +165,7 @@ def _add(
         _grow(sums, "other", TWICE, name, flops)
     elif isinstance(operation, Scan):
         flops = scan_flops(t=tokens, macs=operation.macs, layers=layers)
-        _grow(sums, "other", TWICE, name, flops)
+        _grow(sums, "other", AGAIN, name, flops)
 
 
 def _products(operation: AttentionProduct) -> list[tuple[tuple[int, int], str, int, int]]:

@@ -51,6 +51,7 @@ def _count(one: Kept, section: Section, workload: Workload) -> int:
         "encoded": b * s_enc,
         "pair": b * s * s,
         "cross pair": b * s * s_enc,
+        "sequence": b,
         "layer": 1,
         "position": s,
         "square": s * s,

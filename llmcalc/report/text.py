@@ -12,7 +12,7 @@ def text(report: Report, page: Page) -> str:
     """Tables, the worked solution if there is one, and the assumptions on the last line."""
     blocks = [layout.lines(table, page) for table in report.tables]
     if report.text:
-        blocks.append(report.text.splitlines())
+        blocks.append(report.text.rstrip("\n").split("\n"))
     if report.steps:
         from llmcalc.report import explain  # noqa: PLC0415  (only under --explain)
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from llmcalc.spec.recurrent import GatedDeltaNet, KimiDelta, Lightning
 from llmcalc.twin.norms import RmsNorm
-from llmcalc.twin.recurrence import CausalConvolution, GatedNorm, outer, read
+from llmcalc.twin.recurrence import CausalConvolution, GatedNorm, outer, read, scanned
 from llmcalc.twin.setting import Pass, Setting
 
 
@@ -17,9 +17,11 @@ def delta_rule(
 ) -> tuple[Tensor, Tensor]:
     """Correct the state [b, h, d_v, d_k] towards each value, and read it by each query.
 
-    q and k [b, s, h, d_k], v [b, s, h, d_v], decay [b, s, h, 1 or d_k], beta [b, s, h]:
-    [b, s, h, d_v] and the last state.
+    q and k [b, s, h_k, d_k], v [b, s, h, d_v], decay [b, s, h, 1 or d_k], beta [b, s, h]:
+    [b, s, h, d_v] and the last state. Queries and keys are normed to length one.
     """
+    groups = v.shape[2] // k.shape[2]
+    q, k = (F.normalize(x, dim=-1).repeat_interleave(groups, dim=2) for x in (q, k))
     if state is None:
         state = v.new_zeros(v.shape[0], v.shape[2], v.shape[3], k.shape[3])
     seen = []
@@ -27,6 +29,20 @@ def delta_rule(
         state = state * decay[:, t, :, None]
         wrong = v[:, t] - read(state, k[:, t])
         state = state + outer(wrong * beta[:, t, :, None], k[:, t])
+        seen.append(read(state, q[:, t]))
+    return torch.stack(seen, dim=1), state
+
+
+def lightning(q: Tensor, k: Tensor, v: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor]:
+    """All [b, s, h, d_h]: outputs of that shape and the state [b, h, d_h, d_h]."""
+    heads = q.shape[2]
+    if state is None:
+        state = q.new_zeros(q.shape[0], heads, q.shape[3], q.shape[3])
+    slope = 2 ** (-8 * torch.arange(1, heads + 1, device=q.device, dtype=q.dtype) / heads)
+    decay = torch.exp(-slope)[:, None, None]
+    seen = []
+    for t in range(q.shape[1]):
+        state = decay * state + outer(v[:, t], k[:, t])
         seen.append(read(state, q[:, t]))
     return torch.stack(seen, dim=1), state
 
@@ -58,12 +74,11 @@ class GatedDeltaNetTwin(nn.Module):
         conv_past, state = (run.memory or {}).get(self.number, (None, None))
         mixed, conv_past = self.conv(mixed, conv_past)
         q, k, v = mixed.split((self.keys, self.keys, self.values), dim=-1)
-        repeat = part.num_v_heads // part.num_k_heads
-        q, k = (_heads(one, part.head_k_dim).repeat_interleave(repeat, dim=2) for one in (q, k))
+        q, k = _heads(q, part.head_k_dim), _heads(k, part.head_k_dim)
         decay = torch.exp(-torch.exp(self.A_log.to(x.dtype)) * F.softplus(step + self.dt_bias))
-        out, state = delta_rule(
-            F.normalize(q, dim=-1), F.normalize(k, dim=-1), _heads(v, part.head_v_dim),
-            decay[..., None], torch.sigmoid(beta), state,
+        out, state = scanned(
+            delta_rule, q, k, _heads(v, part.head_v_dim), decay[..., None], torch.sigmoid(beta),
+            state,
         )  # fmt: skip
         if run.memory is not None:
             run.memory[self.number] = conv_past, state
@@ -102,10 +117,8 @@ class KimiDeltaTwin(nn.Module):
         q, k, v = (_heads(one, size) for one in mixed.chunk(3, dim=-1))
         step = F.softplus(self.f_b_proj(self.f_a_proj(x)) + self.dt_bias)
         decay = torch.exp(-torch.exp(self.A_log.to(x.dtype))[:, None] * _heads(step, size))
-        out, state = delta_rule(
-            F.normalize(q, dim=-1), F.normalize(k, dim=-1), v, decay,
-            torch.sigmoid(self.b_proj(x)), state,
-        )  # fmt: skip
+        beta = torch.sigmoid(self.b_proj(x))
+        out, state = scanned(delta_rule, q, k, v, decay, beta, state)
         if run.memory is not None:
             run.memory[self.number] = conv_past, state
         gate = _heads(self.g_b_proj(self.g_a_proj(x)), size)
@@ -130,17 +143,10 @@ class LightningTwin(nn.Module):
         part = self.part
         q, k, v = (_heads(one, part.head_dim) for one in F.silu(self.qkv_proj(x)).chunk(3, dim=-1))
         state = (run.memory or {}).get(self.number)
-        if state is None:
-            state = x.new_zeros(x.shape[0], part.num_heads, part.head_dim, part.head_dim)
-        heads = torch.arange(1, part.num_heads + 1, device=x.device, dtype=x.dtype)
-        decay = torch.exp(-(2 ** (-8 * heads / part.num_heads)))[:, None, None]
-        seen = []
-        for t in range(x.shape[1]):
-            state = decay * state + outer(v[:, t], k[:, t])
-            seen.append(read(state, q[:, t]))
+        seen, state = scanned(lightning, q, k, v, state)
         if run.memory is not None:
             run.memory[self.number] = state
-        normed = self.norm(torch.stack(seen, dim=1).flatten(2))
+        normed = self.norm(seen.flatten(2))
         result: Tensor = self.out_proj(torch.sigmoid(self.gate_proj(x)) * normed)
         return result
 

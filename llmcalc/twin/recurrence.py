@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F  # noqa: N812  the usual name
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from llmcalc.twin.norms import RmsNorm
 
@@ -36,6 +39,22 @@ class GatedNorm(nn.Module):
         """Both of one shape, normed over the last axis."""
         normed: Tensor = self.norm(x * F.silu(gate))
         return normed
+
+
+Scan = Callable[..., tuple[Tensor, Tensor]]
+
+
+def scanned(scan: Scan, *inputs: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Outputs and last state; in training only the inputs are kept.
+
+    The states are computed again in the backward pass, as the fused kernels of these mixers do.
+    """
+    if not torch.is_grad_enabled():
+        return scan(*inputs)
+    out: tuple[Tensor, Tensor] = checkpoint(
+        scan, *inputs, use_reentrant=True, preserve_rng_state=False
+    )
+    return out
 
 
 def outer(rows: Tensor, columns: Tensor) -> Tensor:

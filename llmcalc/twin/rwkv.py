@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from llmcalc.spec.recurrent import RwkvChannel, RwkvTime
+from llmcalc.twin.recurrence import scanned
 from llmcalc.twin.setting import Pass, Setting
 
 
@@ -34,29 +35,34 @@ class RwkvTimeTwin(nn.Module):
         k = self.key(torch.lerp(before, x, self.mix_key))
         v = self.value(torch.lerp(before, x, self.mix_value))
         r = torch.sigmoid(self.receptance(torch.lerp(before, x, self.mix_receptance)))
-        if past is None:
-            empty = torch.zeros_like(k[:, 0])
-            past = (x[:, -1], empty, empty, empty - 1e38)
-        mixed, state = self._averaged(k, v, past[1:])
+        state = None if past is None else past[1]
+        mixed, state = scanned(averaged, k, v, self.time_decay, self.time_first, state)
         if run.memory is not None:
-            run.memory[self.number] = (x[:, -1], *state)
+            run.memory[self.number] = x[:, -1], state
         result: Tensor = self.out_proj(r * mixed)
         return result
 
-    def _averaged(
-        self, k: Tensor, v: Tensor, state: tuple[Tensor, ...]
-    ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The weighted average of values at each token, in a form that does not overflow."""
-        total, weight, top = state
-        decay, seen = -torch.exp(self.time_decay), []
-        for t in range(k.shape[1]):
-            peak = torch.maximum(top, self.time_first + k[:, t])
-            old, new = torch.exp(top - peak), torch.exp(self.time_first + k[:, t] - peak)
-            seen.append((old * total + new * v[:, t]) / (old * weight + new))
-            peak = torch.maximum(top + decay, k[:, t])
-            old, new = torch.exp(top + decay - peak), torch.exp(k[:, t] - peak)
-            total, weight, top = old * total + new * v[:, t], old * weight + new, peak
-        return torch.stack(seen, dim=1), (total, weight, top)
+
+def averaged(
+    k: Tensor, v: Tensor, time_decay: Tensor, time_first: Tensor, state: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The weighted average of values at each token, in a form that does not overflow.
+
+    The state [3, b, a] holds a sum, a weight and the largest exponent so far.
+    """
+    if state is None:
+        empty = torch.zeros_like(k[:, 0])
+        state = torch.stack((empty, empty, empty - 1e38))
+    total, weight, top = state
+    decay, seen = -torch.exp(time_decay), []
+    for t in range(k.shape[1]):
+        peak = torch.maximum(top, time_first + k[:, t])
+        old, new = torch.exp(top - peak), torch.exp(time_first + k[:, t] - peak)
+        seen.append((old * total + new * v[:, t]) / (old * weight + new))
+        peak = torch.maximum(top + decay, k[:, t])
+        old, new = torch.exp(top + decay - peak), torch.exp(k[:, t] - peak)
+        total, weight, top = old * total + new * v[:, t], old * weight + new, peak
+    return torch.stack(seen, dim=1), torch.stack((total, weight, top))
 
 
 class RwkvChannelTwin(nn.Module):

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from llmcalc.spec.recurrent import Mamba1, Mamba2
 from llmcalc.twin.norms import RmsNorm
-from llmcalc.twin.recurrence import CausalConvolution, GatedNorm, outer, read
+from llmcalc.twin.recurrence import CausalConvolution, GatedNorm, outer, read, scanned
 from llmcalc.twin.setting import Pass, Setting
 
 
@@ -35,17 +35,10 @@ class Mamba1Twin(nn.Module):
         conv_past, state = (run.memory or {}).get(self.number, (None, None))
         x, conv_past = self.conv(x, conv_past)
         step, into, out = self._selected(x)
-        if state is None:
-            state = x.new_zeros(x.shape[0], x.shape[2], self.part.state_size)
-        decay = -torch.exp(self.A_log.to(x.dtype))
-        seen = []
-        for t in range(x.shape[1]):
-            kept = torch.exp(step[:, t, :, None] * decay)
-            state = kept * state + outer(step[:, t] * x[:, t], into[:, t])
-            seen.append(read(state, out[:, t]))
+        seen, state = scanned(_mamba1, x, step, into, out, self.A_log, state)
         if run.memory is not None:
             run.memory[self.number] = conv_past, state
-        mixed = torch.stack(seen, dim=1) + x * self.D
+        mixed = seen + x * self.D
         result: Tensor = self.out_proj(mixed * F.silu(gate))
         return result
 
@@ -86,26 +79,49 @@ class Mamba2Twin(nn.Module):
         inner, conv_past = self.conv(inner, conv_past)
         heads, into, out = self._split(inner)
         step = F.softplus(step + self.dt_bias)
-        if state is None:
-            shape = (x.shape[0], part.num_heads, part.head_dim, part.state_size)
-            state = x.new_zeros(shape)
-        kept = torch.exp(-step * torch.exp(self.A_log.to(x.dtype)))
-        seen = []
-        for t in range(x.shape[1]):
-            written = outer(step[:, t, :, None] * heads[:, t], into[:, t])
-            state = kept[:, t, :, None, None] * state + written
-            seen.append(read(state, out[:, t]))
+        seen, state = scanned(_mamba2, heads, step, into, out, self.A_log, state)
         if run.memory is not None:
             run.memory[self.number] = conv_past, state
-        mixed = torch.stack(seen, dim=1) + heads * self.D[:, None]
+        mixed = seen + heads * self.D[:, None]
         result: Tensor = self.out_proj(self.norm(mixed.flatten(2), gate))
         return result
 
     def _split(self, inner: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Inputs [b, s, h, p], and B and C [b, s, h, N] once for each head of a group."""
+        """Inputs [b, s, h, p], and B and C [b, s, G, N]."""
         part = self.part
         x, shared = inner.split((self.inner, self.shared), dim=-1)
         heads = x.view(*x.shape[:2], part.num_heads, part.head_dim)
         both = shared.view(*x.shape[:2], 2, part.n_groups, part.state_size)
-        both = both.repeat_interleave(part.num_heads // part.n_groups, dim=3)
         return heads, both[:, :, 0], both[:, :, 1]
+
+
+def _mamba1(
+    x: Tensor, step: Tensor, into: Tensor, out: Tensor, a_log: Tensor, state: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """x and step [b, s, d_i], B and C [b, s, N]: outputs [b, s, d_i] and the state [b, d_i, N]."""
+    if state is None:
+        state = x.new_zeros(x.shape[0], x.shape[2], into.shape[2])
+    decay = -torch.exp(a_log.to(x.dtype))
+    seen = []
+    for t in range(x.shape[1]):
+        kept = torch.exp(step[:, t, :, None] * decay)
+        state = kept * state + outer(step[:, t] * x[:, t], into[:, t])
+        seen.append(read(state, out[:, t]))
+    return torch.stack(seen, dim=1), state
+
+
+def _mamba2(
+    x: Tensor, step: Tensor, into: Tensor, out: Tensor, a_log: Tensor, state: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """x [b, s, h, p], step [b, s, h], B and C [b, s, G, N]: outputs and the state [b, h, p, N]."""
+    groups = x.shape[2] // into.shape[2]
+    into, out = into.repeat_interleave(groups, dim=2), out.repeat_interleave(groups, dim=2)
+    if state is None:
+        state = x.new_zeros(x.shape[0], x.shape[2], x.shape[3], into.shape[3])
+    kept = torch.exp(-step * torch.exp(a_log.to(x.dtype)))
+    seen = []
+    for t in range(x.shape[1]):
+        written = outer(step[:, t, :, None] * x[:, t], into[:, t])
+        state = kept[:, t, :, None, None] * state + written
+        seen.append(read(state, out[:, t]))
+    return torch.stack(seen, dim=1), state

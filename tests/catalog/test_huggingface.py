@@ -63,9 +63,9 @@ def by_slug(some: list[dict[str, str]]) -> pytest.MarkDecorator:
 
 
 def test_most_of_the_open_models_are_understood() -> None:
-    """The tables below are not empty: at least 140 models are counted, 60 refused."""
-    assert len(COUNTED) >= 140
-    assert len(OTHERS) >= 60
+    """The tables below are not empty: at least 200 models are counted, few refused."""
+    assert len(COUNTED) >= 200
+    assert 0 < len(OTHERS) <= 10
     assert len(PUBLISHED) >= 110
 
 

@@ -44,7 +44,7 @@ CONFIGS: list[tuple[str, dict[str, Any], str]] = [
     ("type misspelt", LLAMA | {"model_type": "lama"}, "lama is not understood"),
     ("type unheard of", LLAMA | {"model_type": "zzzz"}, "zzzz is not understood"),
     ("very long type", LLAMA | {"model_type": "x" * 10_000}, "is not understood"),
-    ("kind of the next release", {"model_type": "mamba"}, "mamba is not understood yet"),
+    ("kind of the next release", {"model_type": "zamba2"}, "zamba2 is not understood yet"),
     ("images", {"model_type": "some_vl", "text_config": {}}, "some_vl is not understood yet"),
     ("unknown key", LLAMA | {"altup_num_inputs": 4}, "altup_num_inputs"),
     ("two unknown keys", LLAMA | {"foo_layers": 4, "bar_dim": [1]}, "foo_layers, bar_dim"),

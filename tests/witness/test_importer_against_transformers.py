@@ -47,6 +47,27 @@ SMALL: dict[str, Any] = {
 }  # fmt: skip
 """Sizes of a small model, for the keys that its class knows."""
 
+MIXERS = {"mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_state": 8}
+DELTA = {
+    "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 8,
+    "linear_value_head_dim": 12,
+}  # fmt: skip
+OWN: dict[str, dict[str, Any]] = {
+    "mamba": {"state_size": 8}, "falcon_mamba": {"state_size": 8}, "rwkv": {},
+    "mamba2": {"num_heads": 8, "state_size": 8, "n_groups": 2}, "jamba": {"mamba_d_state": 8},
+    "bamba": MIXERS | {"attn_layer_indices": [1]},
+    "granitemoehybrid": MIXERS | {"shared_intermediate_size": 40, "layer_types":
+                                  ["mamba", "attention", "mamba", "mamba"]},
+    "falcon_h1": MIXERS | {"mamba_d_ssm": 128},
+    "nemotron_h": {"mamba_num_heads": 8, "mamba_head_dim": 16, "ssm_state_size": 8, "n_groups": 2,
+                   "moe_shared_expert_intermediate_size": 40, "sliding_window": None,
+                   "hybrid_override_pattern": "M-ME*-M"},
+    "qwen3_next": DELTA, "olmo_hybrid": {},
+    "kimi_linear": {"linear_attn_config": {"head_dim": 16, "num_heads": 4, "kda_layers": [1, 3, 4],
+                                           "full_attn_layers": [2], "short_conv_kernel_size": 3}},
+}  # fmt: skip
+"""Sizes of a small recurrent model, by keys that other classes understand otherwise."""
+
 REFUSED = {"deepseek_v2", "glm4_moe"}
 """Class defaults without experts per token, and with heads that do not divide hidden_size."""
 
@@ -57,6 +78,7 @@ FLAGS = """
     tie_word_embeddings attention_bias mlp_bias use_qk_norm use_bias qkv_bias enable_bias bias
     attention_out_bias lm_head_bias do_layer_norm_before layer_norm_elementwise_affine alibi
     new_decoder_architecture multi_query parallel_attn use_parallel_residual use_sliding_window
+    use_conv_bias mamba_conv_bias mamba_proj_bias projectors_bias mamba_rms_norm
 """.split()  # noqa: SIM905 (a table)
 CHOICES: dict[str, list[Any]] = {
     "hidden_size": [96, 128], "num_key_value_heads": [1, 4], "head_dim": [8, 32],
@@ -70,6 +92,10 @@ CHOICES: dict[str, list[Any]] = {
     "interleave_moe_layer_step": [2], "no_rope_layers": [[1, 0, 1, 1]], "max_window_layers": [0, 2],
     "layer_types": [["full_attention"] * 4, ["sliding_attention", "full_attention"] * 2],
     "sliding_window": [None, 3], "architectures": [["headless"]],
+    "conv_kernel": [3], "mamba_d_conv": [2], "state_size": [4], "time_step_rank": ["auto", 5],
+    "attention_hidden_size": [48], "attn_layer_period": [2, 5], "expert_layer_period": [1, 3],
+    "hybrid_override_pattern": ["MM*", "-*E"], "moe_latent_size": [20], "mamba_d_ssm": [None],
+    "linear_num_value_heads": [2, 8], "linear_conv_kernel_dim": [3], "n_groups": [1, 4],
 }  # fmt: skip
 """What a variant may say instead."""
 
@@ -79,7 +105,7 @@ def small(model_type: str) -> dict[str, Any]:
     facts = class_defaults()["types"][model_type]
     named = {facts["aliases"].get(key, key): value for key, value in SMALL.items()}
     known = {key: value for key, value in named.items() if key in facts["defaults"]}
-    return {"model_type": model_type, "pad_token_id": None} | known
+    return {"model_type": model_type, "pad_token_id": None} | known | OWN.get(model_type, {})
 
 
 def variants(model_type: str) -> list[dict[str, Any]]:
@@ -216,6 +242,7 @@ def windows(card: ModelCard) -> list[int]:
 SLIDING = [
     name for name in TYPES
     if {"sliding_window", "window_size"} & set(class_defaults()["types"][name]["defaults"])
+    and name != "nemotron_h"  # knows the key and has no window
 ]  # fmt: skip
 
 

@@ -9,27 +9,45 @@ from llmcalc.blueprint.context import Context
 from llmcalc.blueprint.keeping.attention import kept_by_attention, kept_by_latent_attention
 from llmcalc.blueprint.keeping.feedforward import kept_by_mlp, kept_by_moe
 from llmcalc.blueprint.keeping.tensor import Kept, by_norm, kept
+from llmcalc.blueprint.keeping.recurrent import (
+    kept_by_gated_deltanet,
+    kept_by_kimi_delta,
+    kept_by_lightning,
+    kept_by_mamba1,
+    kept_by_mamba2,
+    kept_by_rwkv_channel,
+    kept_by_rwkv_time,
+)
 from llmcalc.spec.card import Block
 from llmcalc.spec.parts import Attention, LatentAttention, Mlp, Moe
+from llmcalc.spec.recurrent import (
+    GatedDeltaNet,
+    KimiDelta,
+    Lightning,
+    Mamba1,
+    Mamba2,
+    RwkvChannel,
+    RwkvTime,
+)
 
 KEEPING: dict[type, Callable[[Any, Context], tuple[Kept, ...]]] = {
     Attention: kept_by_attention,
     LatentAttention: kept_by_latent_attention,
+    GatedDeltaNet: kept_by_gated_deltanet,
+    KimiDelta: kept_by_kimi_delta,
+    Lightning: kept_by_lightning,
+    Mamba1: kept_by_mamba1,
+    Mamba2: kept_by_mamba2,
+    RwkvTime: kept_by_rwkv_time,
+    RwkvChannel: kept_by_rwkv_channel,
     Mlp: kept_by_mlp,
     Moe: kept_by_moe,
 }
-"""Kinds whose kept tensors are known; a block with another kind has none to report."""
-
-
-def is_known(block: Block) -> bool:
-    """Whether every part of a block can say what it keeps."""
-    return all(type(part) in KEEPING for part in block.parts)
+"""What each kind of part keeps, its input apart."""
 
 
 def kept_by_block(block: Block, context: Context) -> tuple[Kept, ...]:
-    """Everything that one layer keeps; nothing where a part's kept tensors are not known."""
-    if not is_known(block):
-        return ()
+    """Everything that one layer keeps."""
     inside = [one for part in block.parts for one in KEEPING[type(part)](part, context)]
     return (*_around(block, context), *inside)
 

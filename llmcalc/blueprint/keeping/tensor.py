@@ -13,7 +13,7 @@ from llmcalc.formula import evaluate
 from llmcalc.spec.card import Norm
 from llmcalc.spec.parts import Activation
 
-Per = Literal["token", "encoded", "pair", "cross pair", "layer", "position", "square"]
+Per = Literal["token", "encoded", "pair", "cross pair", "sequence", "layer", "position", "square"]
 """What a kept tensor has elements for: each token, each token of the encoder, each query-key pair of
 a sequence, the layer, each position or pair of positions whatever the batch."""
 

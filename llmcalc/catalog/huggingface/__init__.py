@@ -11,6 +11,7 @@ from llmcalc.catalog.huggingface import (
     dense,
     disentangled,
     encoders,
+    gemma4,
     gemma_n,
     glm_vl,
     hybrid,
@@ -42,14 +43,15 @@ _HYPHENS = {
     "grok_1": "grok-1", "nemotron_nas": "nemotron-nas", "xlm_roberta": "xlm-roberta",
     "deberta_v2": "deberta-v2", "blenderbot_small": "blenderbot-small",
 }  # fmt: skip
+_DECODERS = (dense, moe, classic, deepseek, latent, windows, mixed)
 _RECURRENT = (recurrent, hybrid, nemotron_h, linear, kimi_linear)
-_COMPOSITE = (multimodal, qwen_vl, glm_vl, gemma_n)
+_COMPOSITE = (multimodal, qwen_vl, glm_vl, gemma_n, gemma4)
 _OF_A_CLASS = (encoders, disentangled, seq2seq, translation)
 """Modules whose mappings read `architectures` themselves, since the count depends on the class."""
 
 MODEL_TYPES = {
     _HYPHENS.get(name, name): mapping
-    for module in (dense, moe, classic, deepseek, latent, windows, mixed, *_RECURRENT, *_COMPOSITE, *_OF_A_CLASS)
+    for module in (*_DECODERS, *_RECURRENT, *_COMPOSITE, *_OF_A_CLASS)
     for name, mapping in vars(module).items()
     if _HYPHENS.get(name, name) in FAMILIES
 }
@@ -57,6 +59,9 @@ MODEL_TYPES = {
 
 _NAMES_ITS_CLASS = {module.__name__ for module in _OF_A_CLASS}
 _HEAD = ("head_bias", "embedding", "mtp")
+_UNCOUNTED = ("glm4_moe", "glm4_moe_lite")
+"""Types of which releases differ in what their layers for further tokens hold."""
+
 SHOWN = 8
 """Keys that one error names."""
 
@@ -144,6 +149,6 @@ def _remarks(c: Config, model_type: str) -> list[str]:
         remarks.append("the published weights are quantised (quantization_config)")
     if model_type in ("llama4_text", "llama4"):
         remarks.append("chunked attention is counted as a window of attention_chunk_size")
-    if model_type in ("glm4_moe", "glm4v_moe", "glm4_moe_lite") and c.says("num_nextn_predict_layers"):
+    if model_type in _UNCOUNTED and c.says("num_nextn_predict_layers"):
         remarks.append("the layers for multi-token prediction are not counted")
     return remarks

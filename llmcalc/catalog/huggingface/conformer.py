@@ -1,4 +1,4 @@
-"""The conformer that Gemma hears with (arXiv:2303.01037): convolution between attention and MLPs."""
+"""The conformer that Gemma hears with (arXiv:2303.01037): attention, convolution, MLPs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from llmcalc.spec.pattern import LONGEST
 
 
 def conformer(
-    a: Config, depth: int, heads: int, kernel: int, channels: tuple[int, int], extra: Tensors
+    a: Config, sizes: tuple[int, int, int], channels: tuple[int, int], extra: Tensors
 ) -> Stack:
-    """Two convolutions that halve time and frequency, then layers of nine norms each."""
-    width = a.size("hidden_size")
+    """Two convolutions that halve time and frequency, then layers of nine norms each.
+
+    `sizes` are the layers, their heads and the length of their convolution.
+    """
+    width, (depth, heads, kernel) = a.size("hidden_size"), sizes
     if width % heads or depth > LONGEST:
         raise a.bad(f"hidden_size {width} with {heads} attention heads in {depth} layers")
     a.fixed("hidden_act", only="silu")

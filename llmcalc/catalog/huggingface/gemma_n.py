@@ -1,19 +1,17 @@
-"""Gemma 3n and Gemma 4: embeddings for each layer, shared caches, towers that see and hear."""
+"""Gemma 3n: embeddings for each layer, shared caches, towers that see and hear."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from llmcalc.catalog.huggingface.classes import linear, tensor
+from llmcalc.catalog.huggingface.classes import tensor
 from llmcalc.catalog.huggingface.config import Config
 from llmcalc.catalog.huggingface.conformer import conformer
 from llmcalc.catalog.huggingface.multimodal import tied
 from llmcalc.catalog.huggingface.parts import (
-    FULL,
     SLIDING,
     Block,
     Body,
-    activation,
     attention,
     biased,
     block,
@@ -23,10 +21,10 @@ from llmcalc.catalog.huggingface.parts import (
     mlp,
     sliding_window,
 )
-from llmcalc.catalog.huggingface.towers import Stack, Tensors, transformer
+from llmcalc.catalog.huggingface.towers import Stack, Tensors
 
-_ACTS = ("hidden_activation", "hidden_act")
-_SCALED = {"scale": "sqrt_hidden"}
+ACTS = ("hidden_activation", "hidden_act")
+SCALED = {"scale": "sqrt_hidden"}
 _MOBILENET = 294_126_912
 """mobilenetv5_300m_enc as transformers 5.24.0 builds it from timm 1.0.31."""
 
@@ -52,20 +50,21 @@ def gemma3n_text(c: Config) -> Body:
         name += f"_{size}" if len(set(sizes)) > 1 else ""
         more = {"window": window if local else None, "kv_reuse": i >= own}
         part = attention(c, qk_norm="head", **biased(c), **more)
-        feed = mlp(c, size, acts=_ACTS)
-        blocks[name] = _with(
+        feed = mlp(c, size, acts=ACTS)
+        blocks[name] = with_extra(
             block(part, feed, norms=7, placement="sandwich"), _gemma3n_layer(c, altup)
         )
         names.append(name)
     width, others = c.size("hidden_size"), altup - 1
-    extra = _per_layer_tables(c, count)
+    extra = per_layer_tables(c, count)
     if others:
         extra += [tensor("altup_projections", others, width, width)]
         extra += [tensor("altup_unembed_projections", others, width, width)]
-    return body(c, names, blocks, embedding=_SCALED, extra=extra)
+    return body(c, names, blocks, embedding=SCALED, extra=extra)
 
 
-def _with(one: Block, extra: Tensors) -> Block:
+def with_extra(one: Block, extra: Tensors) -> Block:
+    """The block with tensors of its own, if there are any."""
     return one | ({"extra": extra} if extra else {})
 
 
@@ -89,11 +88,12 @@ def _gemma3n_layer(c: Config, altup: int) -> Tensors:
         tensor("altup.modality_router", altup, width),
         tensor("laurel.linear_left", rank, width),
         tensor("laurel.linear_right", width, rank),
-        *_per_layer_input(c, c.size("hidden_size_per_layer_input")),
+        *per_layer_input(c, c.size("hidden_size_per_layer_input")),
     ]
 
 
-def _per_layer_input(c: Config, narrow: int) -> Tensors:
+def per_layer_input(c: Config, narrow: int) -> Tensors:
+    """What brings a layer's own embedding of the token in."""
     width = c.size("hidden_size")
     return [
         tensor("per_layer_input_gate", narrow, width),
@@ -101,7 +101,7 @@ def _per_layer_input(c: Config, narrow: int) -> Tensors:
     ]
 
 
-def _per_layer_tables(c: Config, count: int) -> Tensors:
+def per_layer_tables(c: Config, count: int) -> Tensors:
     """One table for all layers, and what mixes it with the embedding of the token."""
     narrow, rows = c.size("hidden_size_per_layer_input"), c.size("vocab_size_per_layer_input")
     return [
@@ -164,131 +164,6 @@ def _gemma3n_audio(a: Config, width: int) -> Stack:
         ("sscp_conv_stride_size", [[2, 2], [2, 2]]),
     ):
         a.fixed(key, only=only)
-    sizes = [a.size(f"conf_{key}") for key in ("num_hidden_layers", "num_attention_heads")]
+    depth, heads = a.size("conf_num_hidden_layers"), a.size("conf_num_attention_heads")
     extra = _embedder(a, width)
-    return conformer(a, *sizes, a.size("conf_conv_kernel_size"), (128, 32), extra)
-
-
-def gemma4_text(c: Config) -> Body:
-    """Wider heads on layers that see all, whose values may be their keys; experts beside an MLP."""
-    count = c.layer_count()
-    types = layer_types(c, every(c, 6))
-    types = [*types[:-1], FULL]
-    if c.count("num_kv_shared_layers"):
-        hint = "releases hold weights for them that the class leaves out: write a card by hand"
-        raise c.bad("num_kv_shared_layers above 0 is not understood", hint)
-    if c.value("use_bidirectional_attention") not in (None, "vision"):
-        raise c.wrong("use_bidirectional_attention", "vision or null")
-    c.value("use_double_wide_mlp")  # of the layers that share, of which there are none
-    feeds, narrow = _gemma4_feeds(c), c.count("hidden_size_per_layer_input")
-    extra = [*_gemma4_router(c), *(_per_layer_input(c, narrow) if narrow else ())]
-    norms = 4 + (3 if c.flag("enable_moe_block") else 0) + (1 if narrow else 0)
-    parts = {"local": _gemma4_local(c, types), "global": _gemma4_global(c)}
-    blocks = {
-        name: _with(block(part, *feeds, norms=norms, placement="sandwich"), extra)
-        for name, part in parts.items()
-    }
-    names = ["local" if one == SLIDING else "global" for one in types]
-    c.value("vocab_size_per_layer_input")
-    tables = {"extra": _per_layer_tables(c, count)} if narrow else {}
-    return body(c, names, blocks, embedding=_SCALED, **tables)
-
-
-def _gemma4_local(c: Config, types: list[str]) -> dict[str, Any]:
-    window = sliding_window(c, types)
-    return attention(c, qk_norm="head", window=window, **biased(c))
-
-
-def _gemma4_global(c: Config) -> dict[str, Any]:
-    same = c.flag("attention_k_eq_v")
-    wide = 512 if c.value("global_head_dim") is None else c.size("global_head_dim")
-    few = c.value("num_global_key_value_heads")
-    kv = c.size("num_global_key_value_heads") if same and few is not None else None
-    part = attention(c, kv_heads=kv, qk_norm="head", k_eq_v=same, **biased(c))["attn"]
-    ropes = c.value("rope_parameters")
-    rope = ropes.get(FULL) if isinstance(ropes, dict) else None
-    factor = 0.25 if ropes is None else (rope or {}).get("partial_rotary_factor", 1)
-    if type(factor) not in (int, float) or not 0 <= factor <= 1:
-        raise c.wrong("rope_parameters", "of full_attention a partial_rotary_factor from 0 to 1")
-    rotary = {} if factor == 1 else {"rotary_dim": int(wide * factor)}
-    return {"attn": part | {"head_dim": wide} | rotary}
-
-
-def _gemma4_feeds(c: Config) -> list[dict[str, Any]]:
-    feeds = [mlp(c, acts=_ACTS)]
-    for key in ("num_experts", "top_k_experts", "moe_intermediate_size"):
-        c.value(key)
-    if not c.flag("enable_moe_block"):
-        return feeds
-    experts, top_k = c.size("num_experts"), c.size("top_k_experts")
-    if top_k > experts:
-        raise c.bad(f"a token cannot visit {top_k} of {experts} experts")
-    part = {"num_experts": experts, "num_experts_per_tok": top_k}
-    part |= {"intermediate_size": c.size("moe_intermediate_size")}
-    return [*feeds, {"moe": part | activation(c, *_ACTS)}]
-
-
-def _gemma4_router(c: Config) -> Tensors:
-    """Scales of the router's input and of what each expert puts out."""
-    if not c.flag("enable_moe_block"):
-        return []
-    scales = [tensor("router.scale", c.size("hidden_size"))]
-    return [*scales, tensor("router.per_expert_scale", c.size("num_experts"))]
-
-
-def gemma4(c: Config) -> Body:
-    """The same behind a vision transformer and a conformer, each where its config is given."""
-    for key in ("vision_soft_tokens_per_image", "audio_soft_tokens_per_image"):
-        c.value(key)
-    t = c.section("text_config")
-    towers: Tensors = []
-    if c.value("vision_config") is not None:
-        stack = _gemma4_vision(c.section("vision_config"), t.size("hidden_size"))
-        towers += [{"name": "vision", "modality": "vision", "stack": stack}]
-    if c.value("audio_config") is not None:
-        stack = _gemma4_audio(c.section("audio_config"), t.size("hidden_size"))
-        towers += [{"name": "audio", "modality": "audio", "stack": stack}]
-    return tied(c, t, gemma4_text(t)) | ({"towers": towers} if towers else {})
-
-
-def _gemma4_vision(v: Config, text_width: int) -> Stack:
-    for key in "pooling_kernel_size standardize use_clipped_linears default_output_length".split():  # noqa: SIM905 (a table)
-        v.value(key)
-    for key in ("image_seq_length", "video_seq_length"):
-        v.value(key)
-    v.fixed("attention_bias", only=False)
-    width, side = v.size("hidden_size"), v.size("patch_size")
-    dim, heads = v.size("head_dim"), v.size("num_attention_heads")
-    v.agrees("global_head_dim", dim)
-    v.agrees("num_key_value_heads", heads)
-    extra = [
-        tensor("position_embedding_table", 2, v.size("position_embedding_size"), width),
-        tensor("input_proj", width, 3 * side**2),
-        tensor("embedding_projection", text_width, width),
-    ]
-    part = {"num_heads": heads, "qk_norm": "head"}
-    part |= {} if dim * heads == width else {"head_dim": dim}
-    feed = {"intermediate_size": v.size("intermediate_size")}
-    more: dict[str, Any] = {"hidden_size": width, "norm": "rms", "final_norm": False}
-    stack = transformer(v, part, feed, acts=_ACTS, extra=extra, **more)
-    for one in stack["blocks"].values():
-        one |= {"norms": 4, "placement": "sandwich"}
-    return stack
-
-
-def _gemma4_audio(a: Config, width: int) -> Stack:
-    for key in ("gradient_clipping", "residual_weight", "use_clipped_linears"):
-        a.value(key)
-    for key in "chunk_size context_left context_right logit_cap invalid_logits_value".split():  # noqa: SIM905 (a table)
-        a.value(f"attention_{key}")
-    match a.numbers("subsampling_conv_channels"):
-        case [int(first), int(second)] if first >= 4 and second >= 1:  # noqa: PLR2004 (both convolutions halve)
-            channels = (first, second)
-        case _:
-            raise a.wrong("subsampling_conv_channels", "two sizes")
-    own, out = a.size("hidden_size"), a.size("output_proj_dims")
-    extra = [*linear("output_proj", out, own), tensor("embedding_projection", width, out)]
-    sizes = [a.size(key) for key in ("num_hidden_layers", "num_attention_heads")]
-    return conformer(a, *sizes, a.size("conv_kernel_size"), channels, extra)
-
-
+    return conformer(a, (depth, heads, a.size("conf_conv_kernel_size")), (128, 32), extra)

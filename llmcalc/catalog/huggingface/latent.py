@@ -89,6 +89,7 @@ def longcat_flash(c: Config) -> Body:
         c.value(key)
     part = latent(c)
     c.size("q_lora_rank")
+    c.agrees("qk_head_dim", c.size("qk_nope_head_dim") + c.size("qk_rope_head_dim"))
     experts, idle = c.size("n_routed_experts"), c.count("zero_expert_num")
     top_k, size = c.size("moe_topk"), c.size("expert_ffn_hidden_size")
     more: dict[str, Any] = {"zero_experts": idle or None, "correction_bias": True}

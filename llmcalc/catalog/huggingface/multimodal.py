@@ -10,15 +10,12 @@ from llmcalc.catalog.huggingface.config import Config
 from llmcalc.catalog.huggingface.parts import Body, activation
 from llmcalc.catalog.huggingface.towers import Tensors, plain, tower, vision, width_heads
 
-TEXTS = {
-    name: getattr(module, name)
-    for module, names in (
-        (dense, "llama mistral ministral3 qwen2 qwen3 gemma gemma2 gemma3_text phi3 cohere cohere2 "
-                "olmo2 smollm3"),
-        (moe, "mixtral qwen2_moe qwen3_moe gpt_oss"),
-    )
-    for name in names.split()
-}  # fmt: skip
+_DENSE = """llama mistral ministral3 qwen2 qwen3 gemma gemma2 gemma3_text phi3 cohere cohere2 olmo2
+smollm3""".split()  # noqa: SIM905 (a table)
+_MOE = ("mixtral", "qwen2_moe", "qwen3_moe", "gpt_oss")
+TEXTS = {name: getattr(dense, name) for name in _DENSE} | {
+    name: getattr(moe, name) for name in _MOE
+}
 """Language models that a composite chooses by model_type; the head is its own, without bias."""
 
 
@@ -186,7 +183,7 @@ def llama4(c: Config) -> Body:
         tensor("positional_embedding_vlm", count, width),
         tensor("patch_embedding.weight", width, v.size("num_channels") * side**2),
         *layer_norm("layernorm_pre", width),
-        *linear("vision_adapter.fc1", inner, int(width // ratio**2), bias=False),
+        *linear("vision_adapter.fc1", inner, v.size("intermediate_size"), bias=False),
         *linear("vision_adapter.fc2", out, out, bias=False),
         *linear(
             "projector.linear_1", t.size("hidden_size"), v.size("vision_output_dim"), bias=False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from llmcalc.catalog.huggingface import dense
-from llmcalc.catalog.huggingface import linear as hybrids
 from llmcalc.catalog.huggingface import moe as experts
 from llmcalc.catalog.huggingface.classes import layer_norm, linear, tensor
 from llmcalc.catalog.huggingface.config import Config, class_defaults
@@ -29,6 +28,7 @@ from llmcalc.catalog.huggingface.towers import (
     vision,
     width_heads,
 )
+
 
 def qwen2_vl(c: Config) -> Body:
     """Qwen2 behind a tower of LayerNorms; published files write the text keys beside the others."""

@@ -25,6 +25,7 @@ def width_heads(v: Config, key: str = "hidden_size") -> tuple[int, int]:
     if width % heads:
         raise v.bad(f"{key} {width} does not divide by {heads} attention heads")
     v.agrees("head_dim", width // heads)
+    v.value("tie_word_embeddings")  # a tower has no head
     return width, heads
 
 
@@ -120,12 +121,15 @@ def internvl(v: Config) -> Stack:
         extra += [tensor("position_embeddings", count + 1, width)]
     if v.flag("use_mask_token"):
         extra += [tensor("mask_token", width)]
-    part = {"num_heads": heads, "qkv_bias": v.flag("attention_bias"), "o_bias": True}
+    part: dict[str, Any] = {"num_heads": heads, "o_bias": True}
+    part |= {"qkv_bias": v.flag("attention_bias")}
     part |= {"qk_norm": "full" if v.flag("use_qk_norm") else None}
     feed = {"intermediate_size": v.size("intermediate_size"), "gated": False, "bias": True}
     scales = [tensor("lambda_1", width), tensor("lambda_2", width)]
     more = {"hidden_size": width, "norm": norm, "length": count + 1, "extra": extra}
-    more |= {} if not v.flag("use_mean_pooling") else {"final_norm": False}
+    more["final_norm"] = False
+    if not v.flag("use_mean_pooling"):
+        extra += layer_norm("layernorm", width)  # with a shift, whatever the norm of the layers
     return transformer(v, part, feed, layer_extra=scales, **more)
 
 
