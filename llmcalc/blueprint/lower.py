@@ -12,8 +12,10 @@ from llmcalc.spec.pattern import layer_names
 
 
 def lower(card: ModelCard, *, absorbed: bool = False, training: bool = False) -> Ledger:
-    """All operations of a model, per token; `absorbed` as engines decode latent attention,
-    `training` with what sections keep for a backward pass.
+    """All operations of a model, per token.
+
+    `absorbed` as engines decode latent attention, `training` with what sections keep for a backward
+    pass.
 
     The card must have passed the catalog's rules: layers name known blocks and heads divide.
     """

@@ -1,8 +1,8 @@
 """The closed set of operations between architectures and engines.
 
 An operation carries what every engine needs and nothing of the architecture it came from: its
-weights, the sizes of its product, what it remembers. `heads` and `units` say into how many indivisible
-pieces tensor parallelism may cut it.
+weights, the sizes of its product, what it remembers. `heads` and `units` say into how many
+indivisible pieces tensor parallelism may cut it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from llmcalc.blueprint.keeping.tensor import Kept
 
 Stream = Literal["text", "encoder", "tower"]
-"""Whose tokens an operation works on: the sequence, an encoder's input, or an image's or a sound's."""
+"""Whose tokens an operation works on: the sequence's, an encoder's, an image's or a sound's."""
 
 Mask = Literal["causal", "full", "cross"]
 """Which pairs an attention product is for: a token and those before it, all tokens, or a token and
@@ -80,7 +80,7 @@ class AttentionProduct:
     window: int | None = None
     mask: Mask = "causal"
     flash: bool = True
-    """Whether a flash kernel computes it; what adds learned numbers to the scores keeps them all."""
+    """Whether a flash kernel computes it; learned numbers in the scores need them all."""
     backward: bool = True
     weights: tuple[Weight, ...] = ()
 

@@ -23,7 +23,7 @@ def _grouped_mm(a: Shape, b: Shape, *_: Any, **__: Any) -> int:
 
 
 def _convolution_backward(grad: Shape, _: Shape, weight: Shape, *__: Any, **___: Any) -> int:
-    """Both gradients of a convolution within groups; torch multiplies by all channels instead."""
+    """Both gradients of a convolution within groups; torch multiplies by all channels."""
     return 2 * 2 * prod(grad) * prod(weight[1:])
 
 
@@ -78,4 +78,5 @@ def buffers(module: nn.Module) -> int:
 
 
 def _storage(tensor: Tensor) -> int:
-    return tensor.untyped_storage()._cdata  # noqa: SLF001  a storage without data has no address
+    identity: int = tensor.untyped_storage()._cdata  # noqa: SLF001  without data it has no address
+    return identity

@@ -126,7 +126,7 @@ def ends(card: ModelCard, device: str = "meta") -> EndsTwin:
 
 
 def beside(card: ModelCard) -> Iterator[tuple[str, int, nn.Module]]:
-    """What stands beside the layers for its weights alone: stack ends, and towers by kind of layer."""
+    """What stands beside the layers for its weights alone: ends of stacks, layers of towers."""
     stacks = [("encoder", card.encoder)] if card.encoder else []
     stacks += [(tower.name, tower.stack) for tower in card.towers if tower.stack]
     for name, stack in stacks:

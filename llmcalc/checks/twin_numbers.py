@@ -1,4 +1,4 @@
-"""Every quantity as the twin has it: modules on meta, one of each kind, times how often it occurs."""
+"""Every quantity as the twin has it: modules on meta, one of each kind, times its layers."""
 
 from __future__ import annotations
 

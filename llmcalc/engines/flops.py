@@ -25,9 +25,9 @@ Group = Literal["matmul", "attention", "other"]
 
 TWICE, FLASH, SCORES, AGAIN, NOT = (3, 1), (7, 2), (4, 1), (4, 1), (1, 1)
 """Forward and backward over forward, as a fraction: two gradients for most; flash attention's
-backward computes its scores again, five products to the forward's two (arXiv:2307.08691, section 3.1),
-three of them as wide as keys and two as wide as values; a scan computes its states again before its
-two gradients; nothing where the loss does not flow back."""
+backward computes its scores again, five products to the forward's two (arXiv:2307.08691, section
+3.1), three of them as wide as keys and two as wide as values; a scan computes its states again before
+its two gradients; nothing where the loss does not flow back."""
 
 NAMES = {
     ("matmul", TWICE): "matmul",
@@ -39,7 +39,7 @@ NAMES = {
     ("other", TWICE): "convolutions",
     ("other", AGAIN): "scans",
 }
-"""What a worked solution calls each sum; plain attention keeps its scores, or is the values' half."""
+"""What a worked solution calls each sum; plain attention keeps scores, or is the values' half."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

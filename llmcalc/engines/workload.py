@@ -20,7 +20,7 @@ class Workload:
     query: int
     context: int
     encoder: int = 0
-    """Tokens of each sequence that an encoder sees; an encoder does not run again while decoding."""
+    """Tokens of each sequence that an encoder sees; it does not run again while decoding."""
 
     @property
     def tokens(self) -> int:

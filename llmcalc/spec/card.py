@@ -74,7 +74,7 @@ class Stack:
     layers: tuple[Line, ...]
     final_norm: Bool = True
     length: Length | None = None
-    """Tokens that it always sees (Whisper: 1,500 frames); left out: as many as the sequence has."""
+    """Tokens that it always sees (Whisper: 1,500 frames); left out: as the sequence has."""
     extra: tuple[Tensor, ...] = ()
 
 
@@ -136,12 +136,12 @@ class ModelCard:
     layers: tuple[Line, ...]
     """Patterns over block names, as `3*dense`, `58*moe` or `10*(5*local global)`."""
     causal: Bool = True
-    """Each token sees only those before it; false for encoders such as BERT, which cache nothing."""
+    """Each token sees only those before it; false for encoders as BERT, which cache nothing."""
     final_norm: Bool = True
     head: Bool = True
     head_bias: Bool = False
     encoder: Stack | None = None
-    """The encoder of an encoder-decoder model, which shares the token table; `blocks` are the decoder."""
+    """Of an encoder-decoder model, whose decoder `blocks` are; they share the token table."""
     towers: tuple[Tower, ...] = ()
     mtp: Mtp | None = None
     extra: tuple[Tensor, ...] = ()

@@ -36,7 +36,7 @@ class Attention:
     """Size of a value head; left out: head_dim."""
     qkv_bias: Bool = False
     k_bias: Bool | None = None
-    """Of the keys where it differs from queries and values (Whisper has none); left out: as they."""
+    """Of keys where it differs from queries and values (Whisper has none); left out: alike."""
     o_bias: Bool = False
     qk_norm: Literal["head", "full"] | None = None
     """Norm of queries and keys: over each head (weight of head_dim) or over all heads at once."""
@@ -53,15 +53,15 @@ class Attention:
     relative_buckets: WidthOrZero = 0
     """Rows of a learned table of relative position biases, one column a head (T5's first layer)."""
     k_eq_v: Bool = False
-    """Values are the keys before their norm and rotation; there is no value projection (Gemma 4)."""
+    """Values are the keys before norm and rotation; there is no value projection (Gemma 4)."""
     kv_reuse: Bool = False
-    """Reads the cache of an earlier layer and keeps none; its own key and value weights lie idle."""
+    """Reads the cache of an earlier layer and keeps none; its key and value weights lie idle."""
     kind: Literal["attn"] = "attn"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Indexer:
-    """The lightning indexer of DeepSeek-V3.2: a small attention that picks tokens by their scores."""
+    """The lightning indexer of DeepSeek-V3.2: a small attention that picks tokens by score."""
 
     num_heads: Width
     head_dim: Width
@@ -112,7 +112,7 @@ class Moe:
     router_bias: Bool = False
     expert_bias: Bool = False
     latent_size: Width | None = None
-    """Width of the experts' input and output between two projections (Nemotron-3); left out: hidden."""
+    """Width that experts work in, between two projections (Nemotron-3); left out: hidden_size."""
     zero_experts: WidthOrZero = 0
     """Experts that return their input, at no cost but a row of the router (LongCat)."""
     correction_bias: Bool = False

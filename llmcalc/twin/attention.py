@@ -65,8 +65,9 @@ class AttentionTwin(nn.Module):
         key = (self.h_kv, self.d_k, self.part.window)
         if self.part.kv_reuse:
             return run.latest[key]
-        if self.part.cross and self.number in (run.memory or {}):
-            return run.memory[self.number]  # type: ignore[index]  the line above found it
+        found: tuple[Tensor, Tensor] | None = (run.memory or {}).get(self.number)
+        if self.part.cross and found is not None:
+            return found
         source = run.encoded if self.part.cross else x
         if source is None:
             raise ValueError("cross-attention needs what the encoder has put out")
@@ -109,7 +110,7 @@ class AttentionTwin(nn.Module):
         return (last_k, last_v) if new == 1 else (k, v)
 
     def _bias(self, positions: Tensor, keys: int) -> Tensor | None:
-        """[1, h, s_q, s_k], a learned number for each head and distance, far ones sharing the last."""
+        """[1, h, s_q, s_k], a learned number a head and distance, far ones sharing the last."""
         if not self.part.relative_buckets:
             return None
         past = positions[-1] - keys + 1 + torch.arange(keys, device=positions.device)

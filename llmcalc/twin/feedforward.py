@@ -43,21 +43,25 @@ class MlpTwin(nn.Module):
 class MoeTwin(nn.Module):
     """Routed experts as grouped matmuls over the tokens sorted by expert, and a shared MLP."""
 
+    correction_bias: Tensor
+
     def __init__(self, part: Moe, setting: Setting, number: int) -> None:
         super().__init__()
         d, d_e, experts = setting.hidden_size, part.intermediate_size, part.num_experts
-        self.part = part
-        self.act = ACTIVATIONS[part.activation]
-        self.router = nn.Linear(d, experts, bias=part.router_bias)
+        width = part.latent_size or d
+        self.part, self.act = part, ACTIVATIONS[part.activation]
+        self.router = nn.Linear(d, experts + part.zero_experts, bias=part.router_bias)
         if part.correction_bias:
-            self.register_buffer("correction_bias", torch.zeros(experts))
-        self.gate_proj = nn.Parameter(torch.empty(experts, d_e, d)) if part.gated else None
-        self.up_proj = nn.Parameter(torch.empty(experts, d_e, d))
-        self.down_proj = nn.Parameter(torch.empty(experts, d, d_e))
+            self.register_buffer("correction_bias", torch.zeros(experts + part.zero_experts))
+        self.latent_in = nn.Linear(d, width, bias=False) if part.latent_size else nn.Identity()
+        self.gate_proj = nn.Parameter(torch.empty(experts, d_e, width)) if part.gated else None
+        self.up_proj = nn.Parameter(torch.empty(experts, d_e, width))
+        self.down_proj = nn.Parameter(torch.empty(experts, width, d_e))
+        self.latent_out = nn.Linear(width, d, bias=False) if part.latent_size else nn.Identity()
         if part.expert_bias:
             self.gate_bias = nn.Parameter(torch.empty(experts, d_e)) if part.gated else None
             self.up_bias = nn.Parameter(torch.empty(experts, d_e))
-            self.down_bias = nn.Parameter(torch.empty(experts, d))
+            self.down_bias = nn.Parameter(torch.empty(experts, width))
         self.shared = self._shared(setting, number)
         self.shared_gate = nn.Linear(d, 1, bias=False) if part.shared_gate else None
 
@@ -76,26 +80,30 @@ class MoeTwin(nn.Module):
         """[b, s, d] to [b, s, d]."""
         flat = x.flatten(0, 1)
         share, chosen = self._routed(flat)
-        mixed = self._experts(flat, share, chosen).view_as(x)
-        if self.shared is None:
-            return mixed
-        always = self.shared(x, run)
-        if self.shared_gate is not None:
-            always = torch.sigmoid(self.shared_gate(x)) * always
-        return mixed + always
+        mixed = self._experts(self.latent_in(flat), share, chosen)
+        if self.part.zero_experts and not flat.is_meta:
+            idle = (share * (chosen >= self.part.num_experts)).sum(1, keepdim=True)
+            mixed = mixed + flat * idle
+        mixed = self.latent_out(mixed).view_as(x)
+        if self.shared is not None:
+            always = self.shared(x, run)
+            if self.shared_gate is not None:
+                always = torch.sigmoid(self.shared_gate(x)) * always
+            mixed = mixed + always
+        out: Tensor = mixed
+        return out
 
     def _routed(self, flat: Tensor) -> tuple[Tensor, Tensor]:
         """Share and number of the experts that each token visits, [t, k] both.
 
-        A softmax over all experts, or a sigmoid of each where a correction bias balances the choice;
-        the shares of the chosen sum to one.
+        A softmax over all experts, or a sigmoid of each where a correction bias balances the
+        choice; the shares of the chosen sum to one.
         """
         logits = self.router(flat)
         if self.part.correction_bias:
             scores = torch.sigmoid(logits.float())
-            chosen = torch.topk(
-                scores + self.correction_bias, self.part.num_experts_per_tok
-            ).indices
+            balanced = scores + self.correction_bias
+            chosen = torch.topk(balanced, self.part.num_experts_per_tok).indices
             share = scores.gather(1, chosen)
         else:
             scores = F.softmax(logits, dim=-1, dtype=torch.float32)
@@ -103,12 +111,12 @@ class MoeTwin(nn.Module):
         return (share / share.sum(-1, keepdim=True)).to(flat.dtype), chosen
 
     def _experts(self, flat: Tensor, share: Tensor, chosen: Tensor) -> Tensor:
-        """Each token through its experts: sorted by expert, multiplied in groups, put back and summed."""
+        """Each token through its experts: sorted by expert, multiplied in groups, summed up."""
+        share, chosen = self._real(share, chosen)
         order = chosen.flatten().argsort()
         visits = chosen.flatten()[order]
-        ends = torch.searchsorted(
-            visits, torch.arange(1, self.part.num_experts + 1, device=flat.device)
-        )
+        experts = torch.arange(1, self.part.num_experts + 1, device=flat.device)
+        ends = torch.searchsorted(visits, experts)
         rows = flat[order // chosen.shape[1]]
         up = self._grouped(rows, self.up_proj, "up_bias", ends, visits)
         if self.gate_proj is None:
@@ -117,14 +125,32 @@ class MoeTwin(nn.Module):
             inner = self.act(self._grouped(rows, self.gate_proj, "gate_bias", ends, visits)) * up
         out = self._grouped(inner, self.down_proj, "down_bias", ends, visits)
         out = out * share.flatten()[order, None]
-        back = torch.empty_like(order).scatter_(
-            0, order, torch.arange(order.shape[0], device=order.device)
-        )
+        places = torch.arange(order.shape[0], device=order.device)
+        back = torch.empty_like(order).scatter_(0, order, places)
         return out[back].view(flat.shape[0], chosen.shape[1], -1).sum(1)
+
+    def _real(self, share: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
+        """Visits without those to experts that only return their input.
+
+        Without data every token makes the visits of a balanced one; with data such a visit goes to
+        the first expert with no share in the result.
+        """
+        part = self.part
+        if not part.zero_experts:
+            return share, chosen
+        if share.is_meta:
+            every = part.num_experts + part.zero_experts
+            visited = -(-part.num_experts_per_tok * part.num_experts // every)
+            return share[:, :visited], chosen[:, :visited]
+        real = chosen < part.num_experts
+        return share * real, chosen * real
 
     def _grouped(
         self, rows: Tensor, weight: Tensor, bias: str, ends: Tensor, visits: Tensor
     ) -> Tensor:
         """Rows of each expert times its matrix: [t·k, d_in] to [t·k, d_out]."""
         out = F.grouped_mm(rows, weight.transpose(1, 2), offs=ends.to(torch.int32))
-        return out + getattr(self, bias)[visits] if self.part.expert_bias else out
+        if not self.part.expert_bias:
+            return out
+        table: Tensor = getattr(self, bias)
+        return out + table[visits]

@@ -1,4 +1,4 @@
-"""RWKV-4, token by token: a decaying average of the past, and a feed-forward part that looks back one."""
+"""RWKV-4, token by token: a decaying average of the past, and a part that looks back one."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Mamba2Twin(nn.Module):
 def _mamba1(
     x: Tensor, step: Tensor, into: Tensor, out: Tensor, a_log: Tensor, state: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """x and step [b, s, d_i], B and C [b, s, N]: outputs [b, s, d_i] and the state [b, d_i, N]."""
+    """From x and step [b, s, d_i], B and C [b, s, N]: outputs and the state [b, d_i, N]."""
     if state is None:
         state = x.new_zeros(x.shape[0], x.shape[2], into.shape[2])
     decay = -torch.exp(a_log.to(x.dtype))
@@ -113,7 +113,7 @@ def _mamba1(
 def _mamba2(
     x: Tensor, step: Tensor, into: Tensor, out: Tensor, a_log: Tensor, state: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """x [b, s, h, p], step [b, s, h], B and C [b, s, G, N]: outputs and the state [b, h, p, N]."""
+    """From x [b, s, h, p], step [b, s, h], B and C [b, s, G, N]: outputs, state [b, h, p, N]."""
     groups = x.shape[2] // into.shape[2]
     into, out = into.repeat_interleave(groups, dim=2), out.repeat_interleave(groups, dim=2)
     if state is None:

@@ -8,7 +8,7 @@ from llmcalc.blueprint.keeping.tensor import Kept, Kernel, Per, by_norm, kept
 from llmcalc.spec.parts import Attention, LatentAttention
 
 FLASH_RNG, EFFICIENT_RNG = 24, 16
-"""Bytes of the random state that torch's flash and memory-efficient kernels keep, dropout or not."""
+"""Bytes of random state that torch's flash and memory-efficient kernels keep, dropout or not."""
 
 
 def kept_by_attention(part: Attention, context: Context) -> tuple[Kept, ...]:
@@ -56,6 +56,7 @@ def _fused(part: Attention, dims: dict[str, int], per: Per) -> tuple[Kept, ...]:
         return ()
     even = dims["d_k"] == dims["d_v"]
     heads = "h_kv" if even else "h"
+    own: tuple[tuple[str, str], ...]
     own = (("keys", f"{heads}·d_k"), ("values", f"{heads}·d_v"))
     if part.kv_reuse and heads == "h_kv":
         own = ()

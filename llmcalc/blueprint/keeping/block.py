@@ -1,4 +1,4 @@
-"""What one layer keeps: its norms where the placement puts them, the inputs of its parts, its parts."""
+"""What one layer keeps: norms where the placement puts them, inputs of parts, and the parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from llmcalc.blueprint.context import Context
 from llmcalc.blueprint.keeping.attention import kept_by_attention, kept_by_latent_attention
 from llmcalc.blueprint.keeping.feedforward import kept_by_mlp, kept_by_moe
-from llmcalc.blueprint.keeping.tensor import Kept, by_norm, kept
 from llmcalc.blueprint.keeping.recurrent import (
     kept_by_gated_deltanet,
     kept_by_kimi_delta,
@@ -18,6 +17,7 @@ from llmcalc.blueprint.keeping.recurrent import (
     kept_by_rwkv_channel,
     kept_by_rwkv_time,
 )
+from llmcalc.blueprint.keeping.tensor import Kept, by_norm, kept
 from llmcalc.spec.card import Block
 from llmcalc.spec.parts import Attention, LatentAttention, Mlp, Moe
 from llmcalc.spec.recurrent import (

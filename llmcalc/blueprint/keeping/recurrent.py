@@ -1,4 +1,4 @@
-"""What mixers of fixed memory keep: inputs of the scan, not its states, which are computed again."""
+"""What mixers of fixed memory keep: inputs of the scan; its states are computed again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from llmcalc.spec.recurrent import (
 
 
 def kept_by_mamba1(part: Mamba1, context: Context) -> tuple[Kept, ...]:
-    """Channels before and after convolution, step size and gate; B and C with what leads to them."""
+    """Channels around the convolution, step size and gate; B and C with what leads to them."""
     del context
     dims = {"d_i": part.intermediate_size, "N": part.state_size, "r": part.dt_rank}
     dims |= {"k": part.conv_kernel}

@@ -14,8 +14,8 @@ from llmcalc.spec.card import Norm
 from llmcalc.spec.parts import Activation
 
 Per = Literal["token", "encoded", "pair", "cross pair", "sequence", "layer", "position", "square"]
-"""What a kept tensor has elements for: each token, each token of the encoder, each query-key pair of
-a sequence, the layer, each position or pair of positions whatever the batch."""
+"""What a kept tensor has elements for: each token, each of the encoder's, each query-key pair, each
+sequence, the layer, each position or pair of positions whatever the batch."""
 
 Kernel = Literal["eager", "sdpa"]
 

@@ -153,7 +153,7 @@ class Config:
             if not isinstance(data, dict):
                 raise self.wrong(key, "a mapping of keys to values")
             told = part["type"] if part["fixed"] else data.get("model_type", part["type"])
-            self.use_section(key, data | {"model_type": told})
+            self.use_section(key, data | {"model_type": told}).value("architectures")
         return self._sections[key]
 
     def use_section(self, key: str, data: dict[str, Any]) -> Config:

@@ -125,12 +125,12 @@ def olmo(c: Config) -> Body:
 def olmo2(c: Config) -> Body:
     """Norms behind the parts, and over all queries and all keys."""
     part = attention(c, qk_norm="full", **biased(c))
-    return uniform(c, block(part, mlp(c), placement="post"))
+    return uniform(c, block(part, mlp(c), placement="output"))
 
 
 def olmo3(c: Config) -> Body:
     """OLMo 2 with three sliding layers to one."""
-    return _by_window(c, every(c, 4), {"qk_norm": "full"} | biased(c), placement="post")
+    return _by_window(c, every(c, 4), {"qk_norm": "full"} | biased(c), placement="output")
 
 
 def cohere(c: Config) -> Body:

@@ -21,6 +21,10 @@ TEXTS = {name: getattr(dense, name) for name in _DENSE} | {
 
 def text(c: Config) -> tuple[Config, Body]:
     """The language model of text_config, whose model_type is one of TEXTS."""
+    c.value("ignore_index")
+    if c.says("text_config"):
+        for key in ("vocab_size", "hidden_size"):
+            c.value(key)  # older files repeat them, the class looks inside
     t = c.section("text_config")
     kind = t.value("model_type")
     if not isinstance(kind, str) or kind not in TEXTS:

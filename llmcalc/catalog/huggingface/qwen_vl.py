@@ -130,12 +130,14 @@ def _merger(name: str, normed: int, folded: int, out: int) -> Tensors:
 def qwen3_5(c: Config) -> Body:
     """Gated delta nets with gated attention at each fourth layer, behind a tower."""
     t = c.section("text_config")
+    c.fixed("language_model_only", only=False)
     return tied(c, t, qwen3_5_text(t)) | {"towers": _tower(c, deep=False)}
 
 
 def qwen3_5_moe(c: Config) -> Body:
     """The same with experts after each layer."""
     t = c.section("text_config")
+    c.fixed("language_model_only", only=False)
     return tied(c, t, qwen3_5_moe_text(t)) | {"towers": _tower(c, deep=False)}
 
 
@@ -153,7 +155,8 @@ def qwen3_5_moe_text(c: Config) -> Body:
 
 
 def _hybrid(c: Config, feed: dict[str, Any]) -> Body:
-    c.value("mamba_ssm_dtype")
+    for key in ("mamba_ssm_dtype", "output_gate_type"):
+        c.value(key)
     c.fixed("mlp_only_layers", only=[])
     c.fixed("mtp_use_dedicated_embeddings", only=False)
     kinds = hybrid_kinds(c)
