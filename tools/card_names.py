@@ -52,6 +52,13 @@ RELEASED = {
     "granite-4.0": "2025-10", "minimax-text-01": "2025-01", "minimax-m1": "2025-06",
     "bert": "2018-10", "roberta": "2019-07", "deberta-v3": "2021-11", "t5": "2019-10",
     "flan-t5": "2022-10", "bart": "2019-10", "mbart": "2020-01", "whisper-large-v3": "2023-11",
+    "gemma3n": "2025-06", "llava-1.5": "2023-10", "llava-1.6": "2024-01", "qwen2-vl": "2024-08",
+    "qwen2.5-vl": "2025-01", "qwen2.5-vl-32b": "2025-03", "qwen3-vl": "2025-10",
+    "qwen3-vl-235b": "2025-09", "qwen3.5": "2026-02", "internvl3": "2025-04",
+    "deepseek-v3.2": "2025-12", "glm-5": "2026-02", "glm-4.1v": "2025-07", "glm-4.7": "2026-01",
+    "longcat-flash": "2025-09", "mistral-small-3.1": "2025-03", "paligemma": "2024-05",
+    "smolvlm-256m": "2025-01", "smolvlm2": "2025-02", "pixtral": "2024-09", "minicpm3": "2024-09",
+    "exaone-4.0": "2025-07", "arctic": "2024-04",
 }  # fmt: skip
 """When the authors released the weights (GPT-3: the paper); by the longest start of a name."""
 
@@ -109,6 +116,17 @@ ALSO = {
     "flan-t5-xxl": ["google/t5-v1_1-xxl", "t5-v1.1-xxl"],
     "bart-large": ["bart"], "deberta-v3-base": ["deberta-v3"],
     "whisper-large-v3": ["whisper-large", "whisper"],
+    "gemma3-4b": ["google/gemma-3-4b-pt"], "gemma3-12b": ["google/gemma-3-12b-pt"],
+    "gemma3-27b": ["google/gemma-3-27b-pt"], "llava-1.5-7b": ["llava"],
+    "qwen3.5-27b": ["Qwen/Qwen3.6-27B", "qwen3.6-27b"],
+    "qwen3.5-35b-a3b": ["Qwen/Qwen3.6-35B-A3B", "qwen3.6-35b-a3b"],
+    "glm-5": ["zai-org/GLM-5.1", "glm-5.1"], "llama4-scout": ["llama-4-scout"],
+    "llama4-maverick": ["llama-4-maverick"],
+    "mistral-small-3.1-24b": ["mistralai/Mistral-Small-3.1-24B-Base-2503",
+                              "mistralai/Mistral-Small-3.2-24B-Instruct-2506",
+                              "mistral-small-3.1", "mistral-small-3.2"],
+    "deepseek-v3.2": ["deepseek-ai/DeepSeek-V3.2-Exp"], "longcat-flash": ["longcat"],
+    "pixtral-12b": ["pixtral"], "glm-4.5-air": ["zai-org/GLM-4.5-Air-Base"],
     "falcon-mamba-7b": ["tiiuae/falcon-mamba-7b-instruct"],
     "jamba-v0.1": ["jamba", "ai21labs/AI21-Jamba-1.5-Mini", "ai21labs/AI21-Jamba-Mini-1.5"],
     "mamba-codestral-7b": ["codestral-mamba", "codestral-mamba-7b"],
@@ -141,5 +159,8 @@ CONFIDENCE: Mapping[str, Literal["high", "medium", "low"]] = {
 OF_A_HEAD = ("-mlm", "-pretraining")
 """Ends of names of cards for a class with a head: the repository's name is the base model's."""
 
-TEXT_ONLY = ("gemma3-27b-text", "gemma3-4b-text", "llama4-scout-text", "ministral3-3b-text")
+TEXT_ONLY = (
+    "gemma3-27b-text", "gemma3-4b-text", "gemma3n-e4b-text", "llama4-scout-text",
+    "ministral3-3b-text",
+)  # fmt: skip
 """Language models out of a repository with a vision tower: its name is not an alias."""

@@ -162,8 +162,8 @@ def _ernie(d: int) -> tuple[Tensor, ...]:
 
 def mtp(card: ModelCard, slug: str) -> Mtp | None:
     """Heads for further tokens: as the config says, for GLM as the published files hold them."""
-    if slug in ("glm-4.5", "glm-4.6"):
-        own = slug == "glm-4.5"
+    if slug in ("glm-4.5", "glm-4.5-air", "glm-4.6"):
+        own = slug != "glm-4.6"
         return Mtp(block="moe", own_embedding=own, own_head=own)
     if slug == "qwen3-next-80b-a3b":
         return Mtp(block="attn_moe")

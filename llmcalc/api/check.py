@@ -166,9 +166,7 @@ def _invalid(source: Source, error: InvalidFileError) -> CheckResult:
 
 
 def _schema(mistakes: int) -> CheckItem:
-    return CheckItem(
-        name="schema", expected=0, got=mistakes, ok=not mistakes, hint="", line=0
-    )
+    return CheckItem(name="schema", expected=0, got=mistakes, ok=not mistakes, hint="", line=0)
 
 
 def _mistake(source: Source, problem: Problem) -> CheckItem:
@@ -176,9 +174,7 @@ def _mistake(source: Source, problem: Problem) -> CheckItem:
     found = re.match(rf"{re.escape(source.file or '')}:(?:(\d+):)? *(.*)", problem.message, re.S)
     line, told = (found[1], found[2]) if found else (None, problem.message)
     hint = f"{told}; {problem.hint}" if problem.hint else told
-    return CheckItem(
-        name="schema", expected=0, got=1, ok=False, hint=hint, line=int(line or 1)
-    )
+    return CheckItem(name="schema", expected=0, got=1, ok=False, hint=hint, line=int(line or 1))
 
 
 def _shown(file: str | None) -> str | None:

@@ -39,7 +39,9 @@ def summary(results: Sequence[CheckResult]) -> str:
     """Why numbers may differ, place by place, and the count of all cards."""
     lines = []
     for one in results:
-        for line, hint in dict.fromkeys((item.line, item.hint) for item in one.checks if not item.ok):
+        for line, hint in dict.fromkeys(
+            (item.line, item.hint) for item in one.checks if not item.ok
+        ):
             names = [item.name for item in one.checks if (item.line, item.hint) == (line, hint)]
             lines.append(f"{place(one, line)}: {', '.join(dict.fromkeys(names))}: {hint}")
     return "\n".join([*lines, *([""] if lines else []), counted(results)])

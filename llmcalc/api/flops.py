@@ -57,6 +57,11 @@ def flops(
     ones included (default: seq). Raises ImpossibleError for impossible sizes.
     """
     at_least_one(batch=batch, seq=seq, context=context)
+    if phase == "decode" and not card.causal:
+        raise ImpossibleError(
+            f"{card.name} does not generate, so it has no decode step",
+            hint="ask for --phase prefill",
+        )
     workload = _workload(card, batch, seq, phase, context)
     within_limit(card, workload.context, option="--context" if context else "--seq", force=force)
     found = engine.count(lower(card, absorbed=phase == "decode"), workload, attention)

@@ -19,7 +19,9 @@ def computed(card: ModelCard, sizes: Sizes) -> Quantities:
         params=count.total,
         buffers=count.buffers,
         flops_prefill=_flops(card, ledger, sizes, "prefill"),
-        flops_decode=_flops(card, lower(card, absorbed=True), sizes, "decode"),
+        flops_decode=_flops(card, lower(card, absorbed=True), sizes, "decode")
+        if card.causal
+        else 0,
         flops_train=_flops(card, ledger, sizes, "train"),
         memory_bytes=sizes.batch * kv.profile(ledger).held(sizes.tokens),
         adam_elements=2 * count.total,

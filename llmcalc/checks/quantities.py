@@ -8,7 +8,8 @@ from llmcalc.spec.card import ModelCard
 from llmcalc.spec.parts import Attention, LatentAttention, Mlp, Moe
 
 LORA_RANK = 16
-FEW, MANY, MOST = 8, 64, 16_384
+FEW, MANY, MOST = 32, 64, 16_384
+"""Tokens; the memory-efficient kernel keeps its sums for whole groups of 32."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class Quantities:
     buffers: int
     flops_prefill: int
     flops_decode: int
+    """Of one token after all others but one; 0 for a model that does not generate."""
     flops_train: int
     memory_bytes: int
     """KV cache and states of all sequences in bf16."""
@@ -50,6 +52,5 @@ def sizes(card: ModelCard) -> Sizes:
     if any(not isinstance(part, (Attention, LatentAttention, Mlp, Moe)) for part in parts):
         return Sizes(batch=2, tokens=FEW)
     windows = [part.window or 0 for part in parts if isinstance(part, Attention)]
-    tokens = max([MANY, *(window + FEW for window in windows)])
-    # The memory-efficient kernel keeps its sums for whole groups of 32 tokens.
-    return Sizes(batch=2, tokens=min(-(-tokens // 32) * 32, MOST))
+    tokens = max([MANY, *(window + 8 for window in windows)])
+    return Sizes(batch=2, tokens=min(-(-tokens // FEW) * FEW, MOST))

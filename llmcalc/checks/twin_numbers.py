@@ -30,7 +30,8 @@ def measured(card: ModelCard, sizes: Sizes) -> Quantities:
         params=total,
         buffers=sum(one.times * counters.buffers(one.module) for one in kinds),
         flops_prefill=_summed(kinds, _prefill) + _head(card, outside, sizes, sizes.tokens),
-        flops_decode=_summed(kinds, _decode) + _head(card, outside, sizes, 1),
+        flops_decode=_summed(kinds, _decode)
+        + (_head(card, outside, sizes, 1) if card.causal else 0),
         flops_train=_summed(kinds, _train) + _head(card, outside, sizes, sizes.tokens, train=True),
         memory_bytes=sum(one.times * _bytes(memory) for one, memory in memories),
         adam_elements=2 * total,
@@ -91,11 +92,9 @@ def _prefill(layer: Layer) -> int:
 
 
 def _decode(layer: Layer) -> int:
-    """One token after all others but one; an encoder has nothing left to do."""
-    if layer.name.startswith("encoder."):
-        return 0
+    """One token after all others but one; an encoder has nothing left to do or nothing to say."""
     if not layer.causal:
-        return counters.flops(lambda: layer.module(layer.input(1), layer.run(0, 1)))
+        return 0
     before = layer.tokens - 1
     memory: dict[int, Any] = {}
     layer.module(layer.input(before), layer.run(0, before, memory))

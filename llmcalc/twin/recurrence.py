@@ -29,11 +29,11 @@ class CausalConvolution(nn.Module):
 
 
 class GatedNorm(nn.Module):
-    """RMS norm of x · silu(gate)."""
+    """RMS norm of x · silu(gate), or the product alone."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, normed: bool = True) -> None:
         super().__init__()
-        self.norm = RmsNorm(size)
+        self.norm = RmsNorm(size) if normed else nn.Identity()
 
     def forward(self, x: Tensor, gate: Tensor) -> Tensor:
         """Both of one shape, normed over the last axis."""

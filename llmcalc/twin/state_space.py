@@ -67,7 +67,7 @@ class Mamba2Twin(nn.Module):
         self.dt_bias = nn.Parameter(torch.ones(part.num_heads))
         self.A_log = nn.Parameter(torch.zeros(part.num_heads))
         self.D = nn.Parameter(torch.ones(part.num_heads))
-        self.norm = GatedNorm(self.inner)
+        self.norm = GatedNorm(self.inner, normed=part.gated_norm)
         self.out_proj = nn.Linear(self.inner, setting.hidden_size, bias=part.bias)
 
     def forward(self, x: Tensor, run: Pass) -> Tensor:

@@ -59,8 +59,10 @@ MODERN: Options = {
     key: values for key, values in ENCODER.items() if key != "max_position_embeddings"
 } | {"pad_token_id": [0]}
 MODERN_MAY: Options = {
-    key: FLAG for key in "norm_bias attention_bias mlp_bias classifier_bias decoder_bias".split()
-} | {"global_attn_every_n_layers": [2], "tie_word_embeddings": FLAG, "num_hidden_layers": [7]}
+    "norm_bias": FLAG, "attention_bias": FLAG, "mlp_bias": FLAG, "classifier_bias": FLAG,
+    "decoder_bias": FLAG, "tie_word_embeddings": FLAG, "num_hidden_layers": [7],
+    "global_attn_every_n_layers": [2],
+}  # fmt: skip
 DISTIL: Options = {
     "dim": [64, 96], "n_layers": [2, 1], "n_heads": [4, 8], "hidden_dim": [100],
     "vocab_size": [300], "max_position_embeddings": [40],

@@ -51,8 +51,8 @@ def kept_by_mamba2(part: Mamba2, context: Context) -> tuple[Kept, ...]:
         kept("step", "h", dims),
         kept("projection", "2·h·p + 2·G·N + h", dims),
         *_gated("h·p", dims),
-        *by_norm("gated norm", "h·p", dims, "rms"),
-        kept("normed output", "h·p", dims),
+        *(by_norm("gated norm", "h·p", dims, "rms") if part.gated_norm else ()),
+        kept("input of the last projection", "h·p", dims),
     )
 
 

@@ -27,8 +27,11 @@ from llmcalc.catalog.huggingface.parts import (
 
 
 def deberta_v2(c: Config) -> Body:
-    """Content and position attend to each other; one table of relative positions for all layers."""
-    d, head = c.size("hidden_size"), head_of(c, "DebertaV2", ("Model", "ForMaskedLM"))
+    """Content and position attend to each other; one table of relative positions for all layers.
+
+    The files of its authors name no class: they are of the base model.
+    """
+    d, head = c.size("hidden_size"), head_of(c, "DebertaV2", ("Model", "ForMaskedLM"), "Model")
     c.agrees("embedding_size", d)
     c.agrees("attention_head_size", d // c.size("num_attention_heads"))
     ignored(c, "pooler_hidden_size", "pooler_hidden_act", "legacy", "conv_act")

@@ -94,6 +94,7 @@ def electra(c: Config) -> Body:
     d, narrow = c.size("hidden_size"), c.size("embedding_size")
     head = head_of(c, "Electra", (*_BASE, "ForCausalLM", "ForPreTraining"))
     ignored(c, "summary_use_proj", "summary_type", "summary_activation")
+    c.fixed("position_embedding_type", only="absolute")
     positions, types = c.size("max_position_embeddings"), c.count("type_vocab_size")
     extra: Tensors = []
     if narrow == d:

@@ -49,6 +49,12 @@ _SHORT = "gated short convolutions"
 _RWKV = "a later RWKV than the fourth"
 _SPARSE = "sparse attention with an indexer"
 _IMAGES = "models with images or sound"
+_UNREAD = """
+    mllama kimi_vl kimi_k25 ernie4_5_vl ernie4_5_vl_moe qwen2_5_omni qwen3_omni_moe blip-2
+    instructblip idefics idefics2 chameleon janus florence2 ovis2 phi3_v phi4_multimodal
+    llava_onevision llava_next_video video_llava vipllava fuyu kosmos-2 deepseek_vl deepseek_vl_v2
+    internvl_chat minicpmv molmo glm_ocr lfm2_vl voxtral qwen2_audio
+""".split()  # noqa: SIM905 (a table)
 LATER = {
     "arctic": "a dense part beside the experts", "deberta": _ENCODER,
     "albert": "layers that share their parameters", "longt5": "attention over blocks of tokens",
@@ -58,8 +64,5 @@ LATER = {
     "deepseek_v4": "hyper-connections and compressed caches",
     "minimax_m3": _SPARSE, "minimax_m3_vl": _SPARSE, "minimax_m3_vl_text": _SPARSE,
     "step3p5": "layers with different heads", "step3p7": "layers with different heads",
-    **dict.fromkeys(
-        ["mllama", "kimi_vl", "kimi_k25", "ernie4_5_vl", "ernie4_5_vl_moe", "qwen2_5_omni", "qwen3_omni_moe", "blip-2", "instructblip", "idefics", "idefics2", "chameleon", "janus", "florence2", "ovis2", "phi3_v", "phi4_multimodal", "llava_onevision", "llava_next_video", "video_llava", "vipllava", "fuyu", "kosmos-2", "deepseek_vl", "deepseek_vl_v2", "internvl_chat", "minicpmv", "molmo", "glm_ocr", "lfm2_vl", "voxtral", "qwen2_audio"],
-        _IMAGES,
-    ),
+    **dict.fromkeys(_UNREAD, _IMAGES),
 }  # fmt: skip

@@ -141,8 +141,8 @@ def layer_kinds(c: Config, otherwise: list[str], key: str = "layer_types") -> li
         return otherwise
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
         raise c.wrong(key, "a list of texts")
-    kinds = [_OLDER.get(one, one) for one in given]
-    unknown = next((one for one in kinds if one not in (LINEAR, FULL)), None)
+    kinds = [_OLDER.get(one, str(one)) for one in given]
+    unknown = next((one for one in kinds if one not in (LINEAR, FULL)), "")
     if unknown:
         raise c.bad(f"{key} holds {unknown:.60}", f"understood here are {LINEAR}, {FULL}")
     if len(kinds) != len(otherwise):

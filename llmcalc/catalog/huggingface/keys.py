@@ -23,7 +23,7 @@ _WORDS = frozenset(
     repetition_penalty temperature top_k top_p typical_p
     initializer_range initializer_factor init_std init_device init_method
     embedding_initializer_range
-    layerdrop pretraining_tp
+    force_bos_token_to_be_generated pretraining_tp
     router_aux_loss_coef router_jitter_noise router_z_loss_coef input_jitter_noise
     aux_loss_alpha aux_loss_free_alpha seq_aux ep_size n_group topk_group topk_method scoring_func
     norm_topk_prob routed_scaling_factor moe_norm_min moe_router_scaling_factor
@@ -49,7 +49,7 @@ a table or angles: a mapping that knows either reads it.
 """
 
 _SHAPES = re.compile(
-    r"_.*|summary_.*|.*_token_ids?|.*_token_index|.*_eps|.*epsilon|.*dropout.*|.*pdrop"
+    r"_.*|summary_.*|.*_token_ids?|.*_token_index|.*_eps|.*epsilon|.*dropout.*|.*pdrop|.*layerdrop"
 )
 
 _NEUTRAL: dict[str, Any] = {

@@ -15,7 +15,7 @@ _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_new": "gelu", "silu": "sil
 
 def t5(c: Config) -> Body:
     """Positions only as a table of distances in the first layer of each stack."""
-    head = head_of(c, "T5", _HEADS, "ForConditionalGeneration")
+    head = head_of(c, "T5", (*_HEADS, "WithLMHeadModel"), "ForConditionalGeneration")
     return _t5(c, head, tied=c.value("tie_word_embeddings") is None or _tied(c))
 
 

@@ -57,6 +57,8 @@ def marian(c: Config) -> Body:
 def blenderbot(c: Config) -> Body:
     """Norms before the parts, learned positions."""
     c.fixed("layernorm_variant", only="prelayernorm")
+    c.fixed("extra_layer_norm", only=False)
+    ignored(c, "do_blenderbot_90_layernorm")
     return _stacks(c, _Shape(prefix="Blenderbot", pre=True))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmcalc.checks.hf_config.facts import Keys, base, biases, first, heads, wide, windows
+from llmcalc.checks.hf_config.facts import Keys, base, biases, every, first, heads, wide, windows
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.parts import Attention, Mlp
 
@@ -39,14 +39,8 @@ def glm(card: ModelCard) -> Keys:
 
 def smollm3(card: ModelCard) -> Keys:
     """Layers with and without positions."""
-    turns = [int(block != 0) for block in _rotations(card)]
+    turns = [int(part.rotary_dim != 0) for part in every(card, Attention)]
     return llama(card) | {"no_rope_layers": turns}
-
-
-def _rotations(card: ModelCard) -> list[int | None]:
-    from llmcalc.checks.hf_config.facts import every
-
-    return [part.rotary_dim for part in every(card, Attention)]
 
 
 def starcoder2(card: ModelCard) -> Keys:
@@ -57,11 +51,6 @@ def starcoder2(card: ModelCard) -> Keys:
 def cohere(card: ModelCard) -> Keys:
     """Norms of queries and keys by a flag."""
     return biased(card) | {"use_qk_norm": first(card, Attention).qk_norm is not None}
-
-
-def gemma2(card: ModelCard) -> Keys:
-    """Two kinds of layers by turns."""
-    return sliding(card)
 
 
 def ernie4_5(card: ModelCard) -> Keys:

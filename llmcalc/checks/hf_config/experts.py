@@ -13,7 +13,6 @@ from llmcalc.checks.hf_config.facts import (
     heads,
     latent,
     layers,
-    of,
     shared_experts,
     sparse,
     wide,
@@ -192,8 +191,3 @@ def qwen3_5_moe_text(card: ModelCard) -> Keys:
     """Experts with one gated shared one on every layer."""
     shared = first(card, Moe).shared_intermediate_size
     return _routed(card) | {"shared_expert_intermediate_size": shared}
-
-
-def experts_of(card: ModelCard) -> list[bool]:
-    """Which layers have experts, for hybrids."""
-    return [of(block, Moe) is not None for block in layers(card)]

@@ -1,0 +1,309 @@
+"""For every field of every kind: a card, the same card with another value there, and what it moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from llmcalc.spec.card import Block, Embedding, ModelCard, Mtp, Stack, Tensor, Tower
+from llmcalc.spec.parts import Attention, Indexer, LatentAttention, Mlp, Moe, Part
+from llmcalc.spec.recurrent import (
+    GatedDeltaNet,
+    KimiDelta,
+    Lightning,
+    Mamba1,
+    Mamba2,
+    RwkvChannel,
+    RwkvTime,
+)
+
+D = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """Two cards that differ in one field."""
+
+    base: ModelCard
+    changed: ModelCard
+    shows: str
+    """A quantity that must differ between them, by the meaning of the field."""
+
+
+def card(*parts: Part, **more: Any) -> ModelCard:
+    """Two layers of these parts."""
+    asked: dict[str, Any] = {
+        "name": "small",
+        "family": "test",
+        "source": "by hand",
+        "hidden_size": D,
+        "vocab_size": 32,
+        "blocks": {"one": Block(parts=parts)},
+        "layers": ("2*one",),
+    }
+    return ModelCard(**(asked | more))
+
+
+MLP = Mlp(intermediate_size=24)
+ATTENTION = Attention(num_heads=4, num_kv_heads=2, head_dim=8)
+LATENT = LatentAttention(
+    num_heads=4, q_lora_rank=16, kv_lora_rank=8, qk_nope_head_dim=8, qk_rope_head_dim=8,
+    v_head_dim=8, indexer=Indexer(num_heads=2, head_dim=8, topk=4),
+)  # fmt: skip
+MOE = Moe(num_experts=4, num_experts_per_tok=2, intermediate_size=8, shared_intermediate_size=8)
+
+PARTS: dict[type, tuple[Any, dict[str, tuple[Any, str]]]] = {
+    Attention: (
+        ATTENTION,
+        {
+            "num_heads": (8, "params"),
+            "num_kv_heads": (4, "memory_bytes"),
+            "head_dim": (16, "memory_bytes"),
+            "v_head_dim": (16, "memory_bytes"),
+            "qkv_bias": (True, "params"),
+            "k_bias": (True, "params"),
+            "o_bias": (True, "params"),
+            "qk_norm": ("head", "params"),
+            "sinks": (True, "params"),
+            "output_gate": (True, "params"),
+            "window": (24, "memory_bytes"),
+            "relative_buckets": (4, "params"),
+            "k_eq_v": (True, "params"),
+            "kv_reuse": (True, "memory_bytes"),
+        },
+    ),
+    LatentAttention: (
+        LATENT,
+        {
+            "num_heads": (8, "params"),
+            "q_lora_rank": (None, "params"),
+            "kv_lora_rank": (16, "memory_bytes"),
+            "qk_nope_head_dim": (16, "params"),
+            "qk_rope_head_dim": (16, "memory_bytes"),
+            "v_head_dim": (16, "params"),
+            "indexer": (None, "params"),
+        },
+    ),
+    Mlp: (
+        MLP,
+        {
+            "intermediate_size": (32, "params"),
+            "gated": (False, "params"),
+            "bias": (True, "params"),
+            "activation": ("relu2", "kept_sdpa"),
+        },
+    ),
+    Moe: (
+        MOE,
+        {
+            "num_experts": (8, "params"),
+            "num_experts_per_tok": (3, "flops_prefill"),
+            "intermediate_size": (16, "params"),
+            "shared_intermediate_size": (16, "params"),
+            "shared_gate": (True, "params"),
+            "gated": (False, "params"),
+            "router_bias": (True, "params"),
+            "expert_bias": (True, "params"),
+            "latent_size": (8, "params"),
+            "zero_experts": (4, "params"),
+            "correction_bias": (True, "buffers"),
+            "activation": ("relu2", "kept_sdpa"),
+        },
+    ),
+    GatedDeltaNet: (
+        GatedDeltaNet(num_k_heads=2, num_v_heads=4, head_k_dim=8, head_v_dim=8),
+        {
+            "num_k_heads": (4, "params"),
+            "num_v_heads": (8, "memory_bytes"),
+            "head_k_dim": (16, "memory_bytes"),
+            "head_v_dim": (16, "memory_bytes"),
+            "conv_kernel": (3, "memory_bytes"),
+        },
+    ),
+    KimiDelta: (
+        KimiDelta(num_heads=2, head_dim=8),
+        {
+            "num_heads": (4, "memory_bytes"),
+            "head_dim": (16, "memory_bytes"),
+            "conv_kernel": (3, "memory_bytes"),
+        },
+    ),
+    Lightning: (
+        Lightning(num_heads=2, head_dim=8),
+        {"num_heads": (4, "memory_bytes"), "head_dim": (16, "memory_bytes")},
+    ),
+    Mamba1: (
+        Mamba1(intermediate_size=32, state_size=8, dt_rank=4),
+        {
+            "intermediate_size": (64, "memory_bytes"),
+            "state_size": (16, "memory_bytes"),
+            "dt_rank": (8, "params"),
+            "conv_kernel": (3, "memory_bytes"),
+            "conv_bias": (False, "params"),
+            "bias": (True, "params"),
+            "inner_norms": (True, "params"),
+        },
+    ),
+    Mamba2: (
+        Mamba2(num_heads=4, head_dim=8, state_size=8),
+        {
+            "num_heads": (8, "memory_bytes"),
+            "head_dim": (16, "memory_bytes"),
+            "state_size": (16, "memory_bytes"),
+            "n_groups": (2, "params"),
+            "conv_kernel": (3, "memory_bytes"),
+            "conv_bias": (False, "params"),
+            "bias": (True, "params"),
+            "gated_norm": (False, "params"),
+        },
+    ),
+    RwkvTime: (RwkvTime(), {"attention_hidden_size": (32, "memory_bytes")}),
+    RwkvChannel: (RwkvChannel(intermediate_size=32), {"intermediate_size": (64, "params")}),
+}
+"""Of each kind of part: one of it, and other values of its fields."""
+
+PLAIN = card(ATTENTION, MLP)
+HEADS = replace(PLAIN, mtp=Mtp(block="one"))
+EXTRA = Tensor(name="more", shape=(3, 5))
+STACK = Stack(blocks={"seen": Block(parts=(ATTENTION, MLP))}, layers=("2*seen",), length=8)
+WITH_TOWER = replace(PLAIN, towers=(Tower(name="eye", stack=STACK),))
+SPEECH = card(ATTENTION, replace(ATTENTION, cross=True), MLP, encoder=STACK)
+
+
+def _with_part(of: ModelCard, old: Part, new: Part) -> ModelCard:
+    (name, block), *_ = of.blocks.items()
+    parts = tuple(new if part == old else part for part in block.parts)
+    return replace(of, blocks={name: replace(block, parts=parts)})
+
+
+def _of_part(kind: type, field: str) -> Mutant:
+    part, values = PARTS[kind]
+    value, shows = values[field]
+    base = card(part) if kind in {Mlp, Moe} else card(part, MLP)
+    return Mutant(
+        base=base, changed=_with_part(base, part, replace(part, **{field: value})), shows=shows
+    )
+
+
+def _of_card(field: str, value: Any, shows: str = "params", base: ModelCard = PLAIN) -> Mutant:
+    return Mutant(base=base, changed=replace(base, **{field: value}), shows=shows)
+
+
+def _of_embedding(field: str, value: Any, shows: str = "params") -> Mutant:
+    return _of_card("embedding", Embedding(**{field: value}), shows)
+
+
+def _of_block(field: str, value: Any, shows: str = "params") -> Mutant:
+    return _of_card("blocks", {"one": replace(PLAIN.blocks["one"], **{field: value})}, shows)
+
+
+def _of_mtp(field: str, value: Any) -> Mutant:
+    block = {"other": Block(parts=(ATTENTION, ATTENTION, MLP))}
+    base = replace(HEADS, blocks=HEADS.blocks | block, layers=("2*one", "other"))
+    assert base.mtp
+    return _of_card("mtp", replace(base.mtp, **{field: value}), "mtp", base)
+
+
+def _of_stack(field: str, value: Any, shows: str = "params") -> Mutant:
+    tower = Tower(name="eye", stack=replace(STACK, **{field: value}))
+    return _of_card("towers", (tower,), shows, WITH_TOWER)
+
+
+def _of_indexer(field: str, value: Any, shows: str) -> Mutant:
+    base = card(LATENT, MLP)
+    assert LATENT.indexer
+    other = replace(LATENT, indexer=replace(LATENT.indexer, **{field: value}))
+    return Mutant(base=base, changed=_with_part(base, LATENT, other), shows=shows)
+
+
+def _crossed() -> Mutant:
+    """Self-attention that turns to the encoder, which is as long as eight tokens."""
+    other = _with_part(SPEECH, ATTENTION, replace(ATTENTION, cross=True))
+    return Mutant(base=SPEECH, changed=other, shows="memory_bytes")
+
+
+MUTANTS: dict[tuple[type, str], Mutant] = {
+    **{(kind, field): _of_part(kind, field) for kind in PARTS for field in PARTS[kind][1]},
+    (Attention, "cross"): _crossed(),
+    (Indexer, "num_heads"): _of_indexer("num_heads", 4, "params"),
+    (Indexer, "head_dim"): _of_indexer("head_dim", 16, "memory_bytes"),
+    (Embedding, "tied"): _of_embedding("tied", value=True),
+    (Embedding, "positions"): _of_embedding("positions", 64),
+    (Embedding, "types"): _of_embedding("types", 2),
+    (Embedding, "norm"): _of_embedding("norm", value=True),
+    (Embedding, "dim"): _of_embedding("dim", 8),
+    (Block, "parts"): _of_block("parts", (ATTENTION, MLP, MLP)),
+    (Block, "norms"): _of_block("norms", 3),
+    (Block, "extra"): _of_block("extra", (EXTRA,)),
+    (Block, "placement"): _of_block("placement", "parallel", "kept_sdpa"),
+    (Tensor, "shape"): _of_card(
+        "extra", (replace(EXTRA, shape=(3, 6)),), base=replace(PLAIN, extra=(EXTRA,))
+    ),
+    (Stack, "hidden_size"): _of_stack("hidden_size", 32),
+    (Stack, "norm"): _of_stack("norm", "layer"),
+    (Stack, "blocks"): _of_stack("blocks", {"seen": Block(parts=(ATTENTION,))}),
+    (Stack, "layers"): _of_stack("layers", ("3*seen",)),
+    (Stack, "final_norm"): _of_stack("final_norm", value=False),
+    (Stack, "extra"): _of_stack("extra", (EXTRA,)),
+    (Stack, "length"): _of_card("encoder", replace(STACK, length=16), "memory_bytes", SPEECH),
+    (Tower, "stack"): _of_card("towers", (Tower(name="eye", params=7),), base=WITH_TOWER),
+    (Tower, "params"): _of_card(
+        "towers", (Tower(name="eye", params=8),),
+        base=replace(PLAIN, towers=(Tower(name="eye", params=7),)),
+    ),
+    (Mtp, "block"): _of_mtp("block", "other"),
+    (Mtp, "layers"): _of_mtp("layers", 2),
+    (Mtp, "own_embedding"): _of_mtp("own_embedding", value=True),
+    (Mtp, "own_head"): _of_mtp("own_head", value=True),
+    (ModelCard, "hidden_size"): _of_card("hidden_size", 32),
+    (ModelCard, "vocab_size"): _of_card("vocab_size", 64),
+    (ModelCard, "norm"): _of_card("norm", "layer"),
+    (ModelCard, "embedding"): _of_embedding("tied", value=True),
+    (ModelCard, "blocks"): _of_block("norms", 1),
+    (ModelCard, "layers"): _of_card("layers", ("3*one",)),
+    (ModelCard, "causal"): _of_card("causal", value=False, shows="memory_bytes"),
+    (ModelCard, "final_norm"): _of_card("final_norm", value=False),
+    (ModelCard, "head"): _of_card("head", value=False),
+    (ModelCard, "head_bias"): _of_card("head_bias", value=True),
+    (ModelCard, "encoder"): _of_card("encoder", STACK),
+    (ModelCard, "towers"): _of_card("towers", (Tower(name="eye", params=7),)),
+    (ModelCard, "mtp"): _of_card("mtp", Mtp(block="one", layers=2), "mtp", HEADS),
+    (ModelCard, "extra"): _of_card("extra", (EXTRA,)),
+}  # fmt: skip
+
+WORDS = "words for people, or which other file is meant"
+SAME: dict[tuple[type, str], tuple[str, Mutant | None]] = {
+    (Attention, "rotary_dim"): (
+        "turns as many numbers as before, in place",
+        Mutant(
+            base=PLAIN,
+            changed=_with_part(PLAIN, ATTENTION, replace(ATTENTION, rotary_dim=4)),
+            shows="",
+        ),
+    ),
+    (Indexer, "topk"): (
+        "the scores are whole before the best are picked, as a dense kernel computes them",
+        _of_indexer("topk", 8, ""),
+    ),
+    (Embedding, "scale"): ("one multiplication an element", _of_embedding("scale", "sqrt_hidden")),
+    (Tensor, "name"): (
+        WORDS,
+        _of_card("extra", (replace(EXTRA, name="x"),), base=replace(PLAIN, extra=(EXTRA,))),
+    ),
+    (Tower, "name"): (WORDS, _of_card("towers", (Tower(name="a", stack=STACK),), base=WITH_TOWER)),
+    (Tower, "modality"): (
+        "under which component it is counted",
+        _of_card("towers", (Tower(name="eye", modality="audio", stack=STACK),), base=WITH_TOWER),
+    ),
+    (ModelCard, "max_position_embeddings"): (
+        "a limit, not a size",
+        _of_card("max_position_embeddings", 4096),
+    ),
+    **{
+        (ModelCard, name): (WORDS, None)
+        for name in ("name", "family", "aliases", "released", "source", "confidence", "notes")
+    },
+    (ModelCard, "published"): ("is compared with a sum of its own", None),
+    (ModelCard, "stored"): ("is compared with a sum of its own", None),
+}
+"""Fields that no quantity hangs on, each with the reason."""
