@@ -21,6 +21,7 @@ RESULTS = {
     "models": "llmcalc.api.models:ModelRow",
     "gpus": "llmcalc.api.gpus:GpuRow",
     "show": "llmcalc.api.show:Shown",
+    "import": "llmcalc.api.import_:ImportResult",
     "schema": "llmcalc.api.schema:PublishedSchema",
 }
 """The dataclass of one result, by command."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from llmcalc.blueprint.weight import Weight
+from llmcalc.blueprint.weight import Component, Weight
 
 if TYPE_CHECKING:
     from llmcalc.blueprint.keeping.tensor import Kept
@@ -177,6 +177,8 @@ class Section:
     kind: Literal["first", "beside", "layer", "last", "mtp"]
     """Where it stands; layers of an encoder or a tower stand beside the language model's."""
     stream: Stream = "text"
+    component: Component | None = None
+    """What its weights count as, whatever they are; None: as each says."""
     width: int = 0
     """Of the residual stream that a layer works on."""
     kept: tuple[Kept, ...] = ()

@@ -53,9 +53,9 @@ def shard(ledger: Ledger, parallel: Parallel) -> tuple[Ledger, ...]:
 
     Raises ImpossibleError for a split that the model does not allow, naming the nearest ones.
     """
-    refuse_impossible(ledger, parallel)
     if parallel.alone:
         return (ledger,)
+    refuse_impossible(ledger, parallel)
     ranked = replace(
         ledger, sections=tuple(_ranked(section, parallel) for section in ledger.sections)
     )
@@ -101,11 +101,13 @@ def refuse_impossible(ledger: Ledger, parallel: Parallel) -> None:
 def tensor_splits(ledger: Ledger, most: int) -> tuple[int, ...]:
     """Degrees of tensor parallelism up to `most` that divide heads and feed-forward rows.
 
-    Key and value heads must divide the degree or be divided by it.
+    Key and value heads must divide the degree or be divided by it; towers are not cut.
     """
+    if most == 1:
+        return (1,)
     heads, kv_heads, rows = set(), set(), set()
     for section in ledger.sections:
-        for operation in section.operations:
+        for operation in section.operations if section.stream != "tower" else ():
             if isinstance(operation, AttentionProduct):
                 heads.add(operation.heads)
             elif isinstance(operation, (Cache, State)) and operation.units:
@@ -168,9 +170,11 @@ def _with_own_head(section: Section) -> Section:
 
 
 def _ranked(section: Section, parallel: Parallel) -> Section:
-    return replace(
-        section, operations=tuple(_rank(operation, parallel) for operation in section.operations)
-    )
+    """A section of one rank; towers, which are small beside the model, stand whole on each."""
+    if section.stream == "tower":
+        return section
+    ranked = tuple(_rank(operation, parallel) for operation in section.operations)
+    return replace(section, operations=ranked)
 
 
 def _rank(operation: Operation, parallel: Parallel) -> Operation:

@@ -11,8 +11,6 @@ from llmcalc.blueprint.context import Context, norm
 from llmcalc.blueprint.kinds import LOWERINGS
 from llmcalc.blueprint.operations import (
     Elementwise,
-    GroupedMatmul,
-    Matmul,
     Operation,
     Section,
     Stream,
@@ -80,10 +78,8 @@ def tower_sections(card: ModelCard, tower: Tower) -> tuple[Section, ...]:
         whole = weight(tower.name, "n", dims, component, "other")
         bare = Elementwise(name=tower.name, weights=(whole,))
         return (_first_of(tower.name, (bare,), "tower"),)
-    return tuple(
-        replace(one, operations=tuple(_counted(op, component) for op in one.operations))
-        for one in _beside(card, tower.stack, tower.name, "tower")
-    )
+    sections = _beside(card, tower.stack, tower.name, "tower")
+    return tuple(replace(one, component=component) for one in sections)
 
 
 def _beside(
@@ -104,14 +100,3 @@ def _beside(
 
 def _first_of(name: str, operations: tuple[Operation, ...], stream: Stream) -> Section:
     return Section(name=name, times=1, operations=operations, kind="first", stream=stream)
-
-
-def _counted(operation: Operation, component: Component) -> Operation:
-    """The operation with its weights counted as `component`."""
-    if isinstance(operation, (Matmul, GroupedMatmul)):
-        bias = replace(operation.bias, component=component) if operation.bias else None
-        return replace(operation, weight=replace(operation.weight, component=component), bias=bias)
-    if isinstance(operation, Elementwise):
-        weights = tuple(replace(one, component=component) for one in operation.weights)
-        return replace(operation, weights=weights)
-    return operation

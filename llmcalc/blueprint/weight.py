@@ -64,7 +64,7 @@ def weight(
     learned: bool = True,
 ) -> Weight:
     """A weight whose shape is what `text` means for `dims`: `"h·d_k, d"` is (h·d_k, d)."""
-    shape = tuple(int(evaluate(size, dims)) for size in _axes(text))
+    shape = tuple(_size(axis, dims) for axis in _axes(text))
     numel = 1
     for size in shape:
         numel *= size
@@ -74,6 +74,21 @@ def weight(
     )  # fmt: skip
 
 
+def _size(axis: str | tuple[str, ...], dims: dict[str, int]) -> int:
+    """A product of symbols, or what the text of an axis means."""
+    if isinstance(axis, str):
+        return int(evaluate(axis, dims))
+    size = 1
+    for symbol in axis:
+        size *= dims[symbol]
+    return size
+
+
 @cache
-def _axes(text: str) -> tuple[str, ...]:
-    return tuple(axis.strip() for axis in text.split(","))
+def _axes(text: str) -> tuple[str | tuple[str, ...], ...]:
+    """Each axis as the symbols of a plain product, which most are, else as its text."""
+    found: list[str | tuple[str, ...]] = []
+    for axis in text.split(","):
+        symbols = tuple(one.strip() for one in axis.split("·"))
+        found.append(symbols if all(one.isidentifier() for one in symbols) else axis.strip())
+    return tuple(found)

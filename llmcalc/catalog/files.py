@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
-from llmcalc.errors import InvalidFileError, UnknownNameError
+from llmcalc.errors import InvalidFileError, UnknownNameError, UsageError
 
 LARGEST = 2**20
 """Bytes of a card or spec; the largest real one has a few thousand."""
@@ -33,6 +34,26 @@ def content(path: str, largest: int = LARGEST) -> bytes:
 def stdin() -> bytes:
     """All of stdin. Raises InvalidFileError where it is too much."""
     return _bounded(sys.stdin.buffer.read(LARGEST + 1), STDIN, LARGEST)
+
+
+def put(path: str, text: str, *, force: bool) -> None:
+    """Write a file whole or not at all.
+
+    Raises UsageError where it exists and `force` is not said, or where it cannot be written.
+    """
+    if os.path.lexists(path) and not force:
+        raise UsageError(f"{path} exists already", hint="--force replaces it")
+    draft = f"{path}.{os.getpid()}.part"
+    try:
+        with open(draft, "x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(draft, path)
+    except (OSError, ValueError) as error:
+        with suppress(OSError, ValueError):
+            os.remove(draft)
+        reason = getattr(error, "strerror", None) or error
+        hint = "is its folder there, and may you write to it?"
+        raise UsageError(f"{path} cannot be written ({reason})", hint=hint) from None
 
 
 def _bounded(raw: bytes, origin: str, largest: int) -> bytes:

@@ -15,14 +15,16 @@ from llmcalc.errors import InvalidFileError, LlmcalcError, UnknownNameError
 from llmcalc.spec.card import ModelCard
 
 if TYPE_CHECKING:
+    from llmcalc.catalog.source import Source
     from llmcalc.spec.gpu import GpuSpec
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
-def card(name: str) -> ModelCard:
-    """The model of that name, alias, card path, config.json path or folder, or from stdin (`-`).
+def card(name: str, *, online: bool = False) -> ModelCard:
+    """The model of that name, alias or path (a card, a config.json, its folder, a checkpoint).
 
+    `-` is a card on stdin; `online` admits a hub id, which is the only way to the network.
     Raises UnknownNameError where there is none, InvalidFileError where the file says nothing valid.
     """
     if name == "-":
@@ -34,7 +36,16 @@ def card(name: str) -> ModelCard:
         return found
     if os.path.exists(name):
         return _card_file(name)
+    if online and is_hub_id(name):
+        from llmcalc.catalog import hub  # noqa: PLC0415  (only where it is asked for)
+
+        return _made(hub.fetch(name))
     raise _unknown(CARDS, name)
+
+
+def is_hub_id(name: str) -> bool:
+    """Whether a name can be one of the Hugging Face hub, as `org/name`."""
+    return _HUB_ID.fullmatch(name) is not None
 
 
 def gpu(name: str) -> GpuSpec:
@@ -90,31 +101,20 @@ def _yaml_file(shelf: Shelf[T], path: str) -> T:
 
 def _card_file(path: str) -> ModelCard:
     suffix = os.path.splitext(path)[1].lower()
-    if os.path.isdir(path):
-        inside = os.path.join(path, "config.json")
-        if not os.path.isfile(inside):
-            message = f"{path}: the folder holds no config.json"
-            raise InvalidFileError(message, hint="give a card, a config.json or its folder")
-        return _config(inside)
     if not os.path.exists(path):
         raise UnknownNameError(f"no file at {path}", hint="check the path, or give a name")
-    if suffix in {".gguf", ".safetensors"}:
-        message = f"{path}: {suffix} files are not read yet"
-        raise InvalidFileError(message, hint="give the model's config.json or its name")
-    return _config(path) if suffix == ".json" else _yaml_file(CARDS, path)
+    if os.path.isdir(path) or suffix in {".json", ".gguf", ".safetensors"}:
+        from llmcalc.catalog import source  # noqa: PLC0415  (start-up)
+
+        return _made(source.read(path))
+    return _yaml_file(CARDS, path)
 
 
-def _config(path: str) -> ModelCard:
-    from llmcalc.catalog.huggingface import (  # noqa: PLC0415  (loads pydantic)
-        card_from_config,
-        read_config,
-    )
-
-    data = read_config(files.content(path, files.LARGEST_CONFIG), path)
-    folder, file = os.path.split(os.path.abspath(path))
-    name = os.path.basename(folder) if file == "config.json" else os.path.splitext(file)[0]
-    clean = re.sub(r"[^a-z0-9._-]+", "-", canonical(name)).strip("-._")[:80]
-    return card_from_config(data, clean or "model", path)
+def _made(source: Source) -> ModelCard:
+    """The card of a source; raises why there is none."""
+    if source.card is None:
+        raise source.refused or InvalidFileError(f"{source.origin}: there is no card in it")
+    return source.card
 
 
 def _unknown(shelf: Shelf[T], name: str) -> LlmcalcError:
@@ -124,7 +124,7 @@ def _unknown(shelf: Shelf[T], name: str) -> LlmcalcError:
     if best:
         hint = f"did you mean {known[best]}?"
     elif shelf is CARDS and _HUB_ID.fullmatch(name):
-        hint = "a hub id needs --online, which this release does not have; give its config.json"
+        hint = "`llmcalc import ID --online` reads it from the hub; or give its config.json"
     else:
         hint = f"`llmcalc {shelf.word.lower()}s` lists all names; a path ends in .yaml"
     return UnknownNameError(f"no {shelf.word} named {word(name)}", hint=hint)

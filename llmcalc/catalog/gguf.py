@@ -1,8 +1,8 @@
 """The header of a .gguf file (versions 2 and 3): metadata and tensors, exactly.
 
-The reader of the `gguf` package maps the whole file, refuses one whose data is cut off with an error
-of numpy, holds an object for every token of the vocabulary and follows a false length without end;
-this one reads the header once, front to back, within bounds.
+The reader of the `gguf` package needs numpy, holds an object for every token of the vocabulary (4 s
+for 128,000) and follows a false length without end; this one reads the header once, front to back,
+within bounds.
 Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +9,12 @@ from typing import Any
 from llmcalc.catalog.checkpoint import StoredTensor
 from llmcalc.catalog.gguf import Gguf
 from llmcalc.catalog.gguf_facts import Facts
+from llmcalc.catalog.huggingface.layers import compress
 from llmcalc.catalog.suggest import nearest
 from llmcalc.catalog.validate import validate_data
 from llmcalc.catalog.wording import word
-from llmcalc.errors import InvalidFileError
 from llmcalc.spec.card import ModelCard
+from llmcalc.spec.pattern import LONGEST as MOST_LAYERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,11 +86,12 @@ class _Sizes:
 
     def __init__(self, facts: Facts, kind: Architecture, stored: dict[str, StoredTensor]) -> None:
         self.kind, self.facts = kind, facts
-        self.d, self.layers = facts.size("embedding_length"), facts.size("block_count")
-        facts.at_most("block_count", 10_000)
+        self.d = facts.size("embedding_length")
+        self.layers = facts.size("block_count", most=MOST_LAYERS)
         self.h = facts.size("attention.head_count")
         self.h_kv = facts.size("attention.head_count_kv", self.h)
-        self.d_k = facts.size("attention.key_length", self.d // self.h or None)
+        usual = None if self.d % self.h else self.d // self.h
+        self.d_k = facts.size("attention.key_length", usual)
         self.d_v = facts.size("attention.value_length", self.d_k)
         self.d_ff = facts.size("feed_forward_length")
         self.rotary = facts.size("rope.dimension_count", self.d_k)
@@ -99,7 +100,8 @@ class _Sizes:
         self.windows = _windows(facts, kind, self.layers)
         self.vocab = _rows(facts, stored)
         self.tied = "output.weight" not in stored
-        self.qkv_bias, self.o_bias = "blk.0.attn_q.bias" in stored, "blk.0.attn_output.bias" in stored
+        self.qkv_bias = "blk.0.attn_q.bias" in stored
+        self.o_bias = "blk.0.attn_output.bias" in stored
         self._buffers = {name: stored[name].shape for name in BUFFERS if name in stored}
         if self.experts and not kind.experts:
             raise facts.bad(f"experts are not understood for {facts.arch}")
@@ -122,13 +124,12 @@ class _Sizes:
         names = ["attn_norm", "ffn_norm"]
         names += ["post_attention_norm", "post_ffw_norm"] if self.kind.sandwich else []
         heads = ["attn_q_norm", "attn_k_norm"] if self.kind.qk_norm else []
-        return {f"{name}.weight": (self.d,) for name in names} | {
-            f"{name}.weight": (self.d_k,) for name in heads
-        }
+        sizes = dict.fromkeys(names, self.d) | dict.fromkeys(heads, self.d_k)
+        return {f"{name}.weight": (size,) for name, size in sizes.items()}
 
     def _attention(self) -> Shapes:
         q, k, v = self.h * self.d_k, self.h_kv * self.d_k, self.h_kv * self.d_v
-        out = {"attn_output.weight": (self.d, self.h * self.d_v)}
+        out: Shapes = {"attn_output.weight": (self.d, self.h * self.d_v)}
         out |= {"attn_output.bias": (self.d,)} if self.o_bias else {}
         if self.kind.fused:
             return out | {"attn_qkv.weight": (q + k + v, self.d)}
@@ -147,7 +148,7 @@ class _Sizes:
             }  # fmt: skip
         if self.kind.fused:
             return {"ffn_up.weight": (2 * d_ff, d), "ffn_down.weight": (d, d_ff)}
-        up = {f"ffn_{name}.weight": (d_ff, d) for name in ("gate", "up")}
+        up: Shapes = {f"ffn_{name}.weight": (d_ff, d) for name in ("gate", "up")}
         return up | {"ffn_down.weight": (d, d_ff)}
 
     def card(self) -> dict[str, Any]:
@@ -165,7 +166,7 @@ class _Sizes:
             "max_position_embeddings": self.facts.size("context_length"),
             "embedding": embedding,
             "blocks": blocks,
-            "layers": _patterns([self._called(window) for window in self.windows]),
+            "layers": list(compress([self._called(window) for window in self.windows])),
         }
 
     def _called(self, window: int | None) -> str:
@@ -200,7 +201,7 @@ def _windows(facts: Facts, kind: Architecture, layers: int) -> list[int | None]:
     if window and not kind.window:
         raise facts.bad(f"attention.sliding_window is not understood for {facts.arch}")
     if kind.period > 1 and not window:
-        raise facts.bad("attention.sliding_window is missing", "its layers slide: take another file")
+        raise facts.bad("attention.sliding_window is missing", "take another file")
     pattern = facts.pattern("attention.sliding_window_pattern", kind.period, layers)
     return [window if window and slides else None for slides in pattern]
 
@@ -209,40 +210,19 @@ def _rows(facts: Facts, stored: dict[str, StoredTensor]) -> int:
     table = stored.get("token_embd.weight")
     if table is None or len(table.shape) != 2:  # noqa: PLR2004
         raise facts.bad("there is no token table token_embd.weight")
-    facts.passed("vocab_size")
     return table.shape[0]
 
 
 def _compare(facts: Facts, expected: Shapes, stored: dict[str, StoredTensor]) -> None:
-    """Refuse a tensor that the sizes do not explain, lack or contradict."""
-    more, less = [n for n in stored if n not in expected], [n for n in expected if n not in stored]
-    for names, what in ((more, "holds"), (less, "lacks")):
+    """Refuse a tensor that the sizes do not explain, one that is lacking, and a wrong shape."""
+    more = [name for name in stored if name not in expected]
+    less = [name for name in expected if name not in stored]
+    for names, what in ((more, "unknown tensors"), (less, "no tensors")):
         if names:
             shown = ", ".join(map(word, names[:_SHOWN])) + (", …" if names[_SHOWN:] else "")
             hint = "`llmcalc import` prints what it stores; write a card by hand"
-            raise facts.bad(f"the file {what} tensors that {facts.arch} has not"
-                            if what == "holds" else f"the file lacks tensors of {facts.arch}",
-                            hint, shown)
+            raise facts.bad(f"{facts.arch} with {what} {shown} is not understood", hint)
     for name, shape in expected.items():
         if stored[name].shape != shape:
             found = list(stored[name].shape)
             raise facts.bad(f"{word(name)} is {found}, and the metadata mean {list(shape)}")
-
-
-def _patterns(names: list[str]) -> list[str]:
-    """Layers as patterns: runs of one block as `3*dense`."""
-    runs: list[tuple[str, int]] = []
-    for name in names:
-        if runs and runs[-1][0] == name:
-            runs[-1] = name, runs[-1][1] + 1
-        else:
-            runs.append((name, 1))
-    return [f"{times}*{name}" if times > 1 else name for name, times in runs]
-
-
-def slug(name: str) -> str:
-    """A name of a card from any text."""
-    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")[:80] or "model"
-
-
-__all__ = ["ARCHITECTURES", "InvalidFileError", "card_from_gguf", "slug"]

@@ -1,7 +1,7 @@
 """The header of a .safetensors file, or of all shards of an index: what is stored, exactly.
 
-A file begins with the length of its header (8 bytes, little-endian) and the header, one JSON object:
-name to dtype, shape and data_offsets. Nothing behind it is read.
+A file begins with the length of its header (8 bytes, little-endian) and the header, one JSON
+object: name to dtype, shape and data_offsets. Nothing behind it is read.
 Source: https://huggingface.co/docs/safetensors, section Format.
 """
 
@@ -90,7 +90,8 @@ def _file(path: str) -> tuple[StoredTensor, ...]:
             raise _bad(path, f"the file has {size} bytes and no header")
         length = int.from_bytes(start, "little")
         if length > LONGEST_HEADER:
-            raise _bad(path, f"the header would be {length} bytes, at most {LONGEST_HEADER} are read")
+            most = f"at most {LONGEST_HEADER} are read"
+            raise _bad(path, f"the header would be {length} bytes, {most}")
         if length > size - 8:
             raise _bad(path, f"the header would be {length} bytes, and the file has {size}")
         raw = file.read(length)

@@ -170,10 +170,18 @@ def _bare(text: str, *, flow: bool) -> bool:
     return (
         text.replace(" ", "").isprintable()
         and _BARE.fullmatch(text) is not None
-        and plain(text[:200]) == text[:200]
+        and _is_text(text[:200])
         and not _UNSAFE.search(text)
         and not (flow and _UNSAFE_IN_FLOW.search(text))
     )
+
+
+def _is_text(text: str) -> bool:
+    """Whether YAML takes `text` for text, and not for a number, however large."""
+    try:
+        return plain(text) == text
+    except ValueError:
+        return False
 
 
 def _quoted(text: str) -> str:

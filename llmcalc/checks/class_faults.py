@@ -25,9 +25,9 @@ def _tied(card: ModelCard) -> int:
 
 
 def _zero_experts(card: ModelCard) -> int:
-    """Three matrices of every expert that only returns its input."""
+    """Gate and up matrix of every expert that only returns its input."""
     parts = [part for one in _blocks(card) for part in one.parts if isinstance(part, Moe)]
-    rows = sum(3 * part.zero_experts * part.intermediate_size for part in parts)
+    rows = sum(2 * part.zero_experts * part.intermediate_size for part in parts)
     return rows * card.hidden_size
 
 
@@ -64,12 +64,8 @@ FAULTS = {
     ),
 }
 """By model_type."""
-SAME_FAULT = {
-    "mt5": "t5",
-    "gemma3n": "gemma3n_text",
-    "gemma4": "gemma3n_text",
-    "gemma4_text": "gemma3n_text",
-}
+SAME_FAULT = {"mt5": "t5", "umt5": "t5", "gemma3n": "gemma3n_text"}
+"""Types whose class has the fault of another."""
 
 
 def fault_of(model_type: str, card: ModelCard) -> tuple[str, int] | None:

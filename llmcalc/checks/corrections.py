@@ -101,7 +101,7 @@ def _roots(bend: int, slope: int, offset: int) -> Iterator[int]:
 def _oddness(field: Field, value: Any) -> int:
     """How unlikely a value is: a switch is soon forgotten, a size is a round number."""
     if value is None:
-        return 2
+        return 1
     if isinstance(value, bool) or not isinstance(value, int):
         return 0
     return _odd(value) + (0 if field.value else UNSAID)

@@ -138,8 +138,9 @@ def _difference(
     first = next(name for name in ("params", *theirs) if name in wrong)
 
     def count(one: ModelCard) -> int:
-        if first == "mtp":
-            return _heads(params.count(lower(one)))
+        if first in {"params", "mtp"}:
+            found = params.count(lower(one))
+            return found.total if first == "params" else _heads(found)
         return int(getattr(computed(one, at), first))
 
     def agrees(one: ModelCard) -> bool:

@@ -1,6 +1,7 @@
 """The third witness: every card's class of transformers, built on the meta device and counted.
 
-`python -m llmcalc.checks.witness [CARD…]` prints a line for each card; it needs the extra `witness`.
+`python -m llmcalc.checks.witness [CARD…]` prints a line for each card and needs the
+extra `witness`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from llmcalc.blueprint import lower
+from llmcalc.catalog.find import card as card_of
+from llmcalc.catalog.find import cards
 from llmcalc.checks.class_faults import fault_of
 from llmcalc.checks.hf_config import NotExpressibleError, hf_config, stand_in
 from llmcalc.engines.params import count
@@ -48,8 +51,8 @@ def testify(card: ModelCard) -> Testimony:
     ours = count(lower(card)).total
     try:
         keys = hf_config(card)
-    except NotExpressibleError as reason:
-        return Testimony(card=card.name, verdict="no class", ours=ours, reason=str(reason))
+    except NotExpressibleError as error:
+        return Testimony(card=card.name, verdict="no class", ours=ours, reason=str(error))
     try:
         built = _built(keys, headless=not card.head)
     except Exception as error:  # noqa: BLE001  (whatever the class raises, it built no model)
@@ -78,8 +81,8 @@ def _built(keys: dict[str, Any], *, headless: bool) -> Any:
     """The class that a config names, on the meta device."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import torch
-        import transformers
+        import torch  # noqa: PLC0415  (seconds, and an extra)
+        import transformers  # noqa: PLC0415
 
         transformers.logging.set_verbosity_error()
         config = transformers.CONFIG_MAPPING[keys["model_type"]].from_dict(dict(keys))
@@ -91,7 +94,7 @@ def _built(keys: dict[str, Any], *, headless: bool) -> Any:
 
 def _mapped(config: Any, *, headless: bool) -> Any:
     """The class that transformers itself picks: with a head, with images, or bare."""
-    from transformers.models.auto import modeling_auto as auto
+    from transformers.models.auto import modeling_auto as auto  # noqa: PLC0415
 
     tables = [auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING, auto.MODEL_FOR_CAUSAL_LM_MAPPING]
     for table in [auto.MODEL_MAPPING] if headless else tables:
@@ -102,19 +105,22 @@ def _mapped(config: Any, *, headless: bool) -> Any:
 
 
 def main(names: Sequence[str]) -> int:
-    """Print the testimony of each card, all of the catalog where none is named; 6 on a difference."""
-    from llmcalc.catalog.find import card, cards
-
+    """Print the testimony of each card, of all where none is named; 6 on a difference."""
     if find_spec("torch") is None or find_spec("transformers") is None:
         hint = "pip install 'llmcalc-proof[witness]'"
         raise MissingExtraError("the witness needs torch and transformers", hint=hint)
     told = Counter[str]()
-    for one in [card(name) for name in names] if names else cards():
+    for one in [card_of(name) for name in names] if names else cards():
         found = testify(one)
         told[found.verdict] += 1
-        print(line(found), flush=True)
-    print(", ".join(f"{number} {verdict}" for verdict, number in sorted(told.items())))
+        _say(line(found))
+    _say(", ".join(f"{number} {verdict}" for verdict, number in sorted(told.items())))
     return 6 if told["differs"] else 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def line(found: Testimony) -> str:
@@ -134,7 +140,7 @@ def run(names: Sequence[str]) -> int:
     try:
         return main(names)
     except LlmcalcError as error:
-        print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
+        sys.stderr.write(f"error: {error.message}\nhint: {error.hint}\n")
         return error.exit_code
 
 

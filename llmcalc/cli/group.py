@@ -15,7 +15,7 @@ from llmcalc.errors import UsageError
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "Questions": ("params", "flops", "memory", "fit", "train"),
     "Proof": ("check",),
-    "Catalog": ("models", "gpus", "show", "schema"),
+    "Catalog": ("models", "gpus", "show", "import", "schema"),
 }
 """Headings of the help and their commands; `name` is the function `name` of cli/name.py."""
 

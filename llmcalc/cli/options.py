@@ -12,7 +12,9 @@ from llmcalc.cli.complete import gpu_names, model_names
 Models = Annotated[
     list[str],
     typer.Argument(
-        metavar="MODEL...", help="Name, card or config.json.", autocompletion=model_names
+        metavar="MODEL...",
+        help="Name, card, config.json or checkpoint.",
+        autocompletion=model_names,
     ),
 ]
 OptionalModels = Annotated[
@@ -24,7 +26,7 @@ OptionalModels = Annotated[
 Model = Annotated[
     str,
     typer.Argument(
-        metavar="MODEL", help="Name, alias, card or config.json.", autocompletion=model_names
+        metavar="MODEL", help="Name, card, config.json or checkpoint.", autocompletion=model_names
     ),
 ]
 Gpu = Annotated[
@@ -55,6 +57,9 @@ Gpus = Annotated[
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Go over the model's context limit.")]
+Online = Annotated[
+    bool, typer.Option("--online", help="Ask the Hugging Face hub where MODEL is an id of it.")
+]
 Weights = Annotated[
     str, typer.Option("--weights", metavar="FORMAT", help="fp32, bf16, fp16, fp8, int8 or int4.")
 ]

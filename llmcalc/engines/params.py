@@ -33,7 +33,7 @@ def count(ledger: Ledger) -> ParamCount:
         for weight, idle_share in _weights(section):
             numel = weight.numel * section.times
             if weight.learned:
-                components[weight.component] += numel
+                components[section.component or weight.component] += numel
                 idle += numel * idle_share[0] // idle_share[1]
             elif weight.component != "lm_head":
                 buffers += numel
@@ -60,7 +60,7 @@ def explain(ledger: Ledger, found: ParamCount) -> None:
 def _record_weight(weight: Weight, section: Section) -> None:
     text = " · ".join(f"({axis})" if "+" in axis else axis for axis in weight.text.split(", "))
     values = {symbol: value for symbol, value in weight.dims.items() if symbol in text}
-    if section.kind == "layer":
+    if section.kind in {"layer", "beside"}:
         text, values = f"{text} · layers", values | {"layers": section.times}
     formula.record(
         formula.Step(
@@ -69,7 +69,7 @@ def _record_weight(weight: Weight, section: Section) -> None:
             values=values,
             result=weight.numel * section.times,
             unit="parameters",
-            note=f"in {weight.component}",
+            note=f"in {section.component or weight.component}",
         )
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from llmcalc.blueprint.operations import Ledger
@@ -19,6 +18,7 @@ GROUPS: dict[Component, str] = {
     "shared_expert": "shared expert",
     "norm": "norms",
     "router": "router",
+    "vision": "vision tower",
 }
 """How components are named in a list of memory parts; the rest is `other weights`."""
 
@@ -57,13 +57,20 @@ def stored_bytes(
 def by_group(ledger: Ledger, format: Quantization) -> dict[str, int]:
     """Bytes of all weights of a (sharded) ledger by the names of GROUPS."""
     groups: dict[str, Elements] = {}
-    for weight, times in stored(ledger):
-        elements = groups.setdefault(GROUPS.get(weight.component, "other weights"), Elements())
-        if weight.role in format.classes:
-            elements.quantised += weight.numel * times
-            elements.scales += scales(weight, format) * times
-        else:
-            elements.kept += weight.numel * times
+    for section in ledger.sections:
+        times = section.times
+        for operation in section.operations:
+            for weight in getattr(operation, "weights", ()):
+                if not weight.learned and weight.component == "lm_head":
+                    continue  # the tied table, counted as the embedding
+                name = GROUPS.get(section.component or weight.component, "other weights")
+                elements = groups.get(name) or groups.setdefault(name, Elements())
+                if weight.role not in format.classes:
+                    elements.kept += weight.numel * times
+                    continue
+                elements.quantised += weight.numel * times
+                if format.group is not None:
+                    elements.scales += scales(weight, format) * times
     sizes = {}
     for name, elements in groups.items():
         with about(symbol(name)):
@@ -100,12 +107,3 @@ def scales(weight: Weight, format: Quantization) -> int:
     d_in = weight.shape[-1]
     rows = weight.numel // d_in
     return rows if format.group == "channel" else rows * -(-d_in // format.group)
-
-
-def stored(ledger: Ledger) -> Iterator[tuple[Weight, int]]:
-    """Every tensor in memory with how often it occurs: learned ones and buffers, tied ones once."""
-    for section in ledger.sections:
-        for operation in section.operations:
-            for weight in getattr(operation, "weights", ()):
-                if weight.learned or weight.component != "lm_head":
-                    yield weight, section.times

@@ -46,13 +46,15 @@ class LatentAttentionTwin(nn.Module):
         if past is not None:
             latent = torch.cat((past[0], latent), dim=1)
             rope = torch.cat((past[1], rope), dim=2)
-        mask = None
+        mask = picked = None
         keys: tuple[Tensor, ...] = ()
         if self.indexer is not None:
             with torch.no_grad():  # it learns from a loss of its own, not through what it picks
-                mask, *keys = self.indexer(source, x, None if past is None else past[2])
+                mask, picked, *keys = self.indexer(source, x, None if past is None else past[2])
         if run.memory is not None:
             run.memory[self.number] = latent, rope, *keys
+        if picked is not None:
+            latent, rope = _rows(latent, picked), _rows(rope[:, 0], picked)[:, None]
         mix = self._absorbed if past is not None else self._expanded
         out: Tensor = self.o_proj(mix(q, latent, rope, mask))
         return out
@@ -111,19 +113,29 @@ class IndexerTwin(nn.Module):
 
     def forward(
         self, source: Tensor, x: Tensor, past: Tensor | None
-    ) -> tuple[Tensor | None, Tensor]:
-        """Where queries may look [b, 1, s_q, s_k], None if everywhere before; and the keys."""
+    ) -> tuple[Tensor | None, Tensor | None, Tensor]:
+        """Where queries may look [b, 1, s_q, s_k], what a single one picks [b, topk], and the keys.
+
+        Without the first two they look at everything before.
+        """
         keys = self.k_norm(self.k_proj(x))
         if past is not None:
             keys = torch.cat((past, keys), dim=1)
         q = self.q_proj(source).unflatten(-1, (self.heads, -1)).transpose(1, 2)
         scores = torch.relu(torch.matmul(q, keys[:, None].transpose(2, 3)))
         score = (scores * self.weights_proj(x).transpose(1, 2)[..., None]).sum(1)
+        if keys.shape[1] > self.topk and score.shape[1] == 1:
+            return None, score[:, 0].topk(self.topk).indices, keys
         if keys.shape[1] <= self.topk or keys.is_meta:
-            return None, keys
+            return None, None, keys
         before = torch.ones(score.shape[1:], dtype=torch.bool, device=x.device).tril(
             keys.shape[1] - score.shape[1]
         )
         best = score.masked_fill(~before, -torch.inf).topk(self.topk, dim=-1).indices
         chosen = torch.zeros_like(score, dtype=torch.bool).scatter_(2, best, value=True)
-        return (chosen & before)[:, None], keys
+        return (chosen & before)[:, None], None, keys
+
+
+def _rows(x: Tensor, picked: Tensor) -> Tensor:
+    """Rows of [b, s, n] by their numbers [b, k]: [b, k, n]."""
+    return x.gather(1, picked[..., None].expand(-1, -1, x.shape[-1]))

@@ -144,6 +144,11 @@ def test_a_spec_reads_back_as_itself(spec: GpuSpec) -> None:
     assert validate(GpuSpec, read(gpu_yaml(spec), "x.yaml")) == spec
 
 
+def test_a_name_that_looks_like_an_endless_number_is_quoted() -> None:
+    card = replace(validate(ModelCard, read(CARD, "x.yaml")), name="1e400")
+    assert validate(ModelCard, read(card_yaml(card), "x.yaml")) == card
+
+
 def test_the_first_line_names_the_schema_for_editors() -> None:
     card = validate(ModelCard, read(CARD, "x.yaml"))
     spec = validate(GpuSpec, read(GPU, "x.yaml"))

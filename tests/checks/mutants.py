@@ -90,7 +90,7 @@ PARTS: dict[type, tuple[Any, dict[str, tuple[Any, str]]]] = {
             "intermediate_size": (32, "params"),
             "gated": (False, "params"),
             "bias": (True, "params"),
-            "activation": ("relu2", "kept_sdpa"),
+            "activation": ("relu", "kept_sdpa"),
         },
     ),
     Moe: (
@@ -107,7 +107,7 @@ PARTS: dict[type, tuple[Any, dict[str, tuple[Any, str]]]] = {
             "latent_size": (8, "params"),
             "zero_experts": (4, "params"),
             "correction_bias": (True, "buffers"),
-            "activation": ("relu2", "kept_sdpa"),
+            "activation": ("relu", "kept_sdpa"),
         },
     ),
     GatedDeltaNet: (
@@ -227,6 +227,7 @@ MUTANTS: dict[tuple[type, str], Mutant] = {
     (Attention, "cross"): _crossed(),
     (Indexer, "num_heads"): _of_indexer("num_heads", 4, "params"),
     (Indexer, "head_dim"): _of_indexer("head_dim", 16, "memory_bytes"),
+    (Indexer, "topk"): _of_indexer("topk", 8, "flops_decode"),
     (Embedding, "tied"): _of_embedding("tied", value=True),
     (Embedding, "positions"): _of_embedding("positions", 64),
     (Embedding, "types"): _of_embedding("types", 2),
@@ -235,7 +236,7 @@ MUTANTS: dict[tuple[type, str], Mutant] = {
     (Block, "parts"): _of_block("parts", (ATTENTION, MLP, MLP)),
     (Block, "norms"): _of_block("norms", 3),
     (Block, "extra"): _of_block("extra", (EXTRA,)),
-    (Block, "placement"): _of_block("placement", "parallel", "kept_sdpa"),
+    (Block, "placement"): _of_block("placement", "sandwich", "kept_sdpa"),
     (Tensor, "shape"): _of_card(
         "extra", (replace(EXTRA, shape=(3, 6)),), base=replace(PLAIN, extra=(EXTRA,))
     ),
@@ -280,10 +281,6 @@ SAME: dict[tuple[type, str], tuple[str, Mutant | None]] = {
             changed=_with_part(PLAIN, ATTENTION, replace(ATTENTION, rotary_dim=4)),
             shows="",
         ),
-    ),
-    (Indexer, "topk"): (
-        "the scores are whole before the best are picked, as a dense kernel computes them",
-        _of_indexer("topk", 8, ""),
     ),
     (Embedding, "scale"): ("one multiplication an element", _of_embedding("scale", "sqrt_hidden")),
     (Tensor, "name"): (

@@ -17,6 +17,7 @@ from tests.checks.mutants import ATTENTION, MLP, MUTANTS, PLAIN, SAME, card
 
 CLASSES = (*PARTS, Indexer, Embedding, Tensor, Block, Stack, Tower, Mtp, ModelCard)
 FIELDS = [(one, field.name) for one in CLASSES for field in fields(one) if field.name != "kind"]
+AGREED: set[str] = set()
 ATTENTION_PLACE = ("blocks", "one", "parts", 0, "attn")
 
 
@@ -56,7 +57,10 @@ def test_a_field_that_the_twin_does_not_see_is_found_and_its_quantity_named(
 @pytest.mark.parametrize("key", MUTANTS, ids=_named)
 def test_both_witnesses_agree_on_the_card_before_and_after(key: tuple[type, str]) -> None:
     for one in (MUTANTS[key].base, MUTANTS[key].changed):
-        assert [each for each in verdict.check(one).checks if not each.ok] == []
+        text = repr(one)  # many mutants have one base
+        if text not in AGREED:
+            assert [each for each in verdict.check(one).checks if not each.ok] == []
+            AGREED.add(text)
 
 
 @pytest.mark.parametrize("key", SAME, ids=_named)
@@ -108,7 +112,6 @@ def test_a_twin_that_breaks_is_a_failed_check_and_no_traceback(
 # Embedding and head 2 × 32·16, per layer: q and o 2 × 16·32, k and v 2 × 16·16, mlp 3 × 16·24,
 # norms 2 × 16; a last norm of 16. Two layers: 1024 + 2 · (1024 + 512 + 1152 + 32) + 16 = 6480.
 SUM = 6480
-CONTENT = "published", "would agree with"
 
 
 def _published(params: int, of: ModelCard = PLAIN) -> verdict.Check:
@@ -135,7 +138,7 @@ def test_listed_tensors_and_prediction_heads_count_where_the_file_holds_them() -
 @pytest.mark.parametrize(
     ("missing", "told"),
     [
-        (2 * 2 * 16 * 16, "num_kv_heads: 4"),  # two layers, k and v, two more heads of 8
+        (2 * 2 * 16 * 16, "num_kv_heads left out"),  # two layers, k and v, two more heads of 8
         (-512, "tied: true"),
         (2 * (32 + 2 * 16), "qkv_bias: true"),
         (2 * 3 * 16 * 8, "intermediate_size: 32"),

@@ -30,7 +30,10 @@ if find_spec("torch") is None or find_spec("transformers") is None:
 pytestmark = [pytest.mark.witness, pytest.mark.filterwarnings("ignore")]
 
 CONFIGS = Path(__file__).parents[1] / "data" / "models" / "configs"
-ELSEWHERE = ("encoders", "disentangled", "seq2seq", "translation")
+ELSEWHERE = (
+    "encoders", "disentangled", "seq2seq", "translation",
+    "multimodal", "qwen_vl", "glm_vl", "gemma_n", "gemma4", "latent", "windows",
+)  # fmt: skip
 """Modules of types that count by their class, for which there is a test of its own."""
 
 TYPES = sorted(

@@ -144,7 +144,7 @@ def minimax_m1(c: Config) -> Body:
 
 _MINIMAX_SIZES = """hidden_size intermediate_size num_hidden_layers num_attention_heads
 num_key_value_heads head_dim num_local_experts num_experts_per_tok vocab_size hidden_act
-tie_word_embeddings attn_type_list""".split()  # noqa: SIM905 (a table)
+attn_type_list""".split()  # noqa: SIM905 (a table)
 
 
 def _minimax(c: Config, kinds: list[str], *, rotary: int | None) -> Body:

@@ -7,6 +7,7 @@ from typing import Any
 from llmcalc.catalog.huggingface.config import Config
 from llmcalc.catalog.huggingface.parts import FULL, Body, attention, block, body, mlp, moe
 from llmcalc.catalog.huggingface.recurrent import mamba2_part
+from llmcalc.spec.pattern import LONGEST
 
 _SIGNS = {"M": "mamba", "*": "attn", "-": "mlp", "E": "moe"}
 _WORDS = {
@@ -21,6 +22,8 @@ moe_shared_expert_intermediate_size moe_latent_size moe_shared_expert_overlap"""
 def nemotron_h(c: Config) -> Body:
     """The layers that hybrid_override_pattern or layers_block_type lists, each under one norm."""
     names = _layers(c, "hybrid_override_pattern", "layers_block_type", _UNSAID)
+    if len(names) > LONGEST:
+        raise c.bad(f"{len(names)} layers", f"at most {LONGEST} are possible")
     c.agrees("num_hidden_layers", len(names))
     _no_effect(c)
     ahead = _ahead(c)

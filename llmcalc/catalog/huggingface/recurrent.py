@@ -51,7 +51,8 @@ def mamba2(c: Config) -> Body:
         bias=c.flag("use_bias"),
     )
     c.agrees("intermediate_size", c.size("expand") * c.size("hidden_size"))
-    c.fixed("norm_before_gate", only=False)
+    for key in ("norm_before_gate", "use_mem_eff_path"):
+        c.value(key)
     return uniform(c, block(part, norms=1), called="mamba", limit=None)
 
 

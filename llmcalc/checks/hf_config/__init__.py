@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from llmcalc.checks.hf_config import classic, dense, experts, gemma_n, images, recurrent, stacks
+from llmcalc.checks.hf_config import (
+    classic,
+    dense,
+    encoders,
+    experts,
+    gemma_n,
+    images,
+    qwen_vl,
+    recurrent,
+    stacks,
+)
 from llmcalc.checks.hf_config.facts import Keys, NotExpressibleError
 from llmcalc.checks.hf_config.model_types import model_type, stand_in, why_no_class
 from llmcalc.spec.card import ModelCard
@@ -17,12 +27,13 @@ _SAME = {
     "olmo2": dense.biased, "olmo3": dense.sliding, "gemma": dense.biased, "gemma2": dense.sliding,
     "gemma3_text": dense.sliding, "glm4": dense.glm, "falcon_mamba": recurrent.mamba,
     "glm_moe_dsa": experts.deepseek_v32, "deepseek_v2": experts.deepseek_v3,
-    "deberta-v2": stacks.deberta_v2,
+    "deberta-v2": encoders.deberta_v2, "xlm-roberta": encoders.xlm_roberta,
+    "llava_next": images.llava, "cohere2": dense.sliding, "exaone4": dense.exaone4,
 }  # fmt: skip
 """Families whose keys are those of another, or whose name is no name of a function."""
 
-_MODULES = (dense, classic, experts, recurrent, stacks, gemma_n, images)
-_PARTS = {"plain", "biased", "sliding", "tower", "clip", "siglip", "internvit", "kinds"}
+_MODULES = (dense, classic, experts, recurrent, encoders, stacks, gemma_n, images, qwen_vl)
+_PARTS = {"plain", "biased", "sliding", "kinds", "joined", "t5_encoder", "t5_sizes"}
 
 FAMILIES: dict[str, Callable[[ModelCard], Keys]] = {
     name: function

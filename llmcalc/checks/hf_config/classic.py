@@ -97,17 +97,15 @@ def falcon(card: ModelCard) -> Keys:
     """The newer architecture has groups of key heads and two norms."""
     part, block = first(card, Attention), layers(card)[0]
     kv = part.num_kv_heads or part.num_heads
-    norms = {"num_ln_in_parallel_attn": block.norms} if kv > 1 else {}
-    return base(card) | norms | {
+    groups = {"num_kv_heads": kv, "num_ln_in_parallel_attn": block.norms}
+    return base(card) | {
         "num_attention_heads": part.num_heads,
-        "num_kv_heads": kv,
-        "multi_query": kv == 1,
         "new_decoder_architecture": kv > 1,
         "parallel_attn": block.placement == "parallel",
         "bias": part.o_bias,
         "alibi": part.rotary_dim == 0,
         "ffn_hidden_size": first(card, Mlp).intermediate_size,
-    }  # fmt: skip
+    } | (groups if kv > 1 else {"multi_query": True})  # fmt: skip
 
 
 def mpt(card: ModelCard) -> Keys:

@@ -56,3 +56,8 @@ def cohere(card: ModelCard) -> Keys:
 def ernie4_5(card: ModelCard) -> Keys:
     """One flag for all biases."""
     return plain(card) | {"use_bias": first(card, Attention).qkv_bias}
+
+
+def exaone4(card: ModelCard) -> Keys:
+    """Three sliding layers to one; no bias anywhere."""
+    return plain(card) | windows(card)

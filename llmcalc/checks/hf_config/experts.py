@@ -145,7 +145,8 @@ def llama4_text(card: ModelCard) -> Keys:
 def mimo_v2_flash(card: ModelCard) -> Keys:
     """Sliding layers with twice the key heads, which the class works out itself."""
     world = next(one for one in every(card, Attention) if one.window is None)
-    return base(card) | wide(card) | heads(card, world) | windows(card) | _routed(card, "n_routed_experts") | {
+    keys = base(card) | wide(card) | heads(card, world) | windows(card)
+    return keys | _routed(card, "n_routed_experts") | {
         "v_head_dim": world.v_head_dim,
         "attention_bias": world.qkv_bias,
         "mlp_layer_types": ["sparse" if one else "dense" for one in sparse(card)],
@@ -154,11 +155,12 @@ def mimo_v2_flash(card: ModelCard) -> Keys:
 
 def deepseek_v3(card: ModelCard) -> Keys:
     """Latent attention; dense layers first, shared experts beside the routed ones."""
-    shared = {"n_shared_experts": shared_experts(first(card, Moe))}
-    dense = {"first_k_dense_replace": dense_before(card), "attention_bias": False}
-    return (
-        base(card) | latent(card) | wide(card) | _routed(card, "n_routed_experts") | shared | dense
-    )
+    keys = base(card) | latent(card) | wide(card) | _routed(card, "n_routed_experts")
+    return keys | {
+        "n_shared_experts": shared_experts(first(card, Moe)),
+        "first_k_dense_replace": dense_before(card),
+        "attention_bias": False,
+    }
 
 
 def deepseek_v32(card: ModelCard) -> Keys:
@@ -185,6 +187,19 @@ def longcat_flash(card: ModelCard) -> Keys:
         "zero_expert_num": part.zero_experts,
         "moe_topk": part.num_experts_per_tok,
     }  # fmt: skip
+
+
+def glm4_moe_lite(card: ModelCard) -> Keys:
+    """The same, with a list of the layers that have experts."""
+    keys = {
+        key: value for key, value in deepseek_v3(card).items() if key != "first_k_dense_replace"
+    }
+    return keys | {"mlp_layer_types": ["sparse" if one else "dense" for one in sparse(card)]}
+
+
+def minicpm3(card: ModelCard) -> Keys:
+    """Latent attention before dense parts."""
+    return base(card) | latent(card) | wide(card) | {"mlp_bias": first(card, Mlp).bias}
 
 
 def qwen3_5_moe_text(card: ModelCard) -> Keys:

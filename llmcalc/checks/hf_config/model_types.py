@@ -29,7 +29,10 @@ BY_NAME = (
     ("qwen3-coder-next*", "qwen3_next"), ("qwen3.5-*-a*", "qwen3_5_moe"),
     ("qwen3.5-*", "qwen3_5"), ("qwen3.6-*-a*", "qwen3_5_moe"), ("qwen3-vl-*-a*", "qwen3_vl_moe"),
     ("qwen3-vl-*", "qwen3_vl"), ("qwen3-*-a*", "qwen3_moe"), ("qwen3-*", "qwen3"),
-    ("mbart*", "mbart"), ("smollm3*", "smollm3"), ("starcoder2*", "starcoder2"),
+    ("llava-1.6*", "llava_next"), ("pixtral*", "llava"), ("distilbert*", "distilbert"),
+    ("mt5*", "mt5"), ("umt5*", "umt5"), ("nllb*", "m2m_100"), ("xlm-roberta*", "xlm-roberta"),
+    ("camembert*", "camembert"), ("mbart*", "mbart"), ("smollm3*", "smollm3"),
+    ("starcoder2*", "starcoder2"),
     ("starcoder*", "gpt_bigcode"),
 )  # fmt: skip
 """A pattern and the type of the names that it fits; the first that fits counts."""
@@ -44,7 +47,10 @@ BY_FAMILY = {
     "mimo": "mimo_v2_flash", "mistral": "mistral", "mpt": "mpt", "olmo": "olmo",
     "open-llama": "llama", "opt": "opt", "phi": "phi3", "pythia": "gpt_neox", "qwen": "qwen2",
     "roberta": "roberta", "rwkv": "rwkv", "smollm": "llama", "t5": "t5", "tinyllama": "llama",
-    "whisper": "whisper", "yi": "llama",
+    "whisper": "whisper", "yi": "llama", "mpnet": "mpnet", "electra": "electra",
+    "modernbert": "modernbert", "exaone": "exaone4", "minicpm": "minicpm3", "marian": "marian",
+    "pegasus": "pegasus", "m2m100": "m2m_100", "blenderbot": "blenderbot",
+    "paligemma": "paligemma", "smolvlm": "smolvlm",
 }  # fmt: skip
 
 NO_CLASS = {

@@ -160,8 +160,8 @@ def falcon_h1(card: ModelCard) -> Keys:
 def nemotron_h(card: ModelCard) -> Keys:
     """One part a layer."""
     part, experts = first(card, Mamba2), maybe(card, Moe)
-    words = {Mamba2: "mamba", Attention: "attention", Mlp: "mlp", Moe: "moe"}
-    listed = [words[type(block.parts[0])] for block in layers(card)]  # type: ignore[index]
+    words = {"mamba2": "mamba", "attn": "attention", "mlp": "mlp", "moe": "moe"}
+    listed = [words[block.parts[0].kind] for block in layers(card)]
     keys = plain(card) | {
         "layers_block_type": listed,
         "mamba_num_heads": part.num_heads,

@@ -1,58 +1,11 @@
-"""Configs of encoders, and of encoders with a decoder."""
+"""Configs of encoders with a decoder."""
 
 from __future__ import annotations
 
-from llmcalc.checks.hf_config.facts import (
-    Keys,
-    NotExpressibleError,
-    base,
-    ends,
-    first,
-    has,
-    layers,
-    shape,
-    wide,
-)
+from llmcalc.checks.hf_config import encoders
+from llmcalc.checks.hf_config.facts import Keys, NotExpressibleError, ends, first, layers, shape
 from llmcalc.spec.card import ModelCard, Stack
 from llmcalc.spec.parts import Attention, Mlp
-
-
-def bert(card: ModelCard) -> Keys:
-    """Rows of positions and types; the class follows from the tensors at its end."""
-    pretraining = has(card.extra, "seq_relationship")
-    end = "ForPreTraining" if pretraining else "ForMaskedLM" if card.head else "Model"
-    return _encoder(card) | {"architectures": [f"Bert{end}"]}
-
-
-def roberta(card: ModelCard) -> Keys:
-    """BERT under another name."""
-    end = "ForMaskedLM" if card.head else "Model"
-    return _encoder(card) | {"architectures": [f"Roberta{end}"]}
-
-
-def _encoder(card: ModelCard) -> Keys:
-    keys = base(card) | wide(card) | {
-        "num_attention_heads": first(card, Attention).num_heads,
-        "max_position_embeddings": card.embedding.positions or card.max_position_embeddings,
-        "type_vocab_size": card.embedding.types,
-    }  # fmt: skip
-    # Without a head there is nothing to tie, and no class says otherwise.
-    return keys | ({} if card.head else {"tie_word_embeddings": True})
-
-
-def deberta_v2(card: ModelCard) -> Keys:
-    """A table of relative positions, both ways."""
-    end = "ForMaskedLM" if card.head else "Model"
-    own = any(block.extra for block in layers(card))
-    return _encoder(card) | {
-        "architectures": [f"DebertaV2{end}"],
-        "relative_attention": True,
-        "position_buckets": shape(card.extra, "rel_embeddings.weight")[0] // 2,
-        "position_biased_input": bool(card.embedding.positions),
-        "norm_rel_ebd": "layer_norm" if has(card.extra, "rel_embeddings.LayerNorm") else "none",
-        "share_att_key": not own,
-        "pos_att_type": ["p2c", "c2p"],
-    }
 
 
 def _encoder_of(card: ModelCard) -> Stack:
@@ -61,23 +14,27 @@ def _encoder_of(card: ModelCard) -> Stack:
     return card.encoder
 
 
-def t5(card: ModelCard) -> Keys:
+def t5(card: ModelCard, name: str = "T5") -> Keys:
     """A table of relative positions in the first layer of each stack."""
-    attention, feed = first(card, Attention), first(card, Mlp)
-    act = {"silu": "silu", "gelu": "gelu", "relu": "relu"}.get(feed.activation, "relu")
-    return {
-        "d_model": card.hidden_size,
-        "d_kv": attention.head_dim or card.hidden_size // attention.num_heads,
-        "d_ff": feed.intermediate_size,
-        "num_heads": attention.num_heads,
-        "num_layers": len(layers(_encoder_of(card))),
+    if card.encoder is None:
+        return encoders.t5_encoder(card, name)
+    return encoders.t5_sizes(card) | {
+        "num_layers": len(layers(card.encoder)),
         "num_decoder_layers": len(layers(card)),
-        "relative_attention_num_buckets": attention.relative_buckets,
-        "feed_forward_proj": f"gated-{act}" if feed.gated else act,
         "vocab_size": card.vocab_size,
         "tie_word_embeddings": card.embedding.tied,
-        "architectures": ["T5ForConditionalGeneration"],
+        "architectures": [f"{name}ForConditionalGeneration"],
     }
+
+
+def mt5(card: ModelCard) -> Keys:
+    """T5 of a hundred languages."""
+    return t5(card, "MT5")
+
+
+def umt5(card: ModelCard) -> Keys:
+    """T5 with relative positions in each layer."""
+    return t5(card, "UMT5")
 
 
 def bart(card: ModelCard) -> Keys:
@@ -86,6 +43,31 @@ def bart(card: ModelCard) -> Keys:
         "max_position_embeddings": card.embedding.positions - 2,
         "architectures": ["BartForConditionalGeneration"],
     }
+
+
+def _positions(card: ModelCard, name: str) -> Keys:
+    """Descendants of BART whose table has as many rows as the context."""
+    return _two(card) | {"architectures": [name]}
+
+
+def pegasus(card: ModelCard) -> Keys:
+    """Sinusoidal positions that are stored."""
+    return _positions(card, "PegasusForConditionalGeneration")
+
+
+def marian(card: ModelCard) -> Keys:
+    """The same with norms behind the parts."""
+    return _positions(card, "MarianMTModel")
+
+
+def blenderbot(card: ModelCard) -> Keys:
+    """Learned positions, few layers in the encoder."""
+    return _positions(card, "BlenderbotForConditionalGeneration")
+
+
+def m2m_100(card: ModelCard) -> Keys:
+    """Sinusoidal positions that are computed."""
+    return _positions(card, "M2M100ForConditionalGeneration")
 
 
 def mbart(card: ModelCard) -> Keys:
