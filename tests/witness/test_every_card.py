@@ -11,7 +11,7 @@ import pytest
 
 from llmcalc.catalog.find import card, cards
 from llmcalc.checks.class_faults import FAULTS
-from llmcalc.checks.witness import Testimony, run, testify
+from llmcalc.checks.witness import run, testify
 
 if find_spec("torch") is None or find_spec("transformers") is None:
     pytest.skip("needs torch and transformers, which are not installed", allow_module_level=True)
@@ -49,7 +49,7 @@ def test_one_changed_field_is_told_with_its_difference() -> None:
     from dataclasses import replace
 
     right = card("qwen2.5-0.5b")
-    found: Testimony = testify(replace(right, vocab_size=right.vocab_size + 1))
+    found = testify(replace(right, vocab_size=right.vocab_size + 1))
     assert found.ok  # the class is built from the changed card, and agrees with it
     wrong = replace(right, head_bias=True)
     found = testify(wrong)

@@ -29,7 +29,8 @@ if find_spec("torch") is None or find_spec("transformers") is None:
 
 pytestmark = [pytest.mark.witness, pytest.mark.filterwarnings("ignore")]
 
-CONFIGS = Path(__file__).parents[1] / "data" / "models" / "configs"
+DATA = Path(__file__).parents[1] / "data" / "models"
+CONFIGS = DATA / "configs"
 ELSEWHERE = (
     "encoders", "disentangled", "seq2seq", "translation",
     "multimodal", "qwen_vl", "glm_vl", "gemma_n", "gemma4", "latent", "windows",
@@ -57,25 +58,7 @@ SMALL: dict[str, Any] = {
 }  # fmt: skip
 """Sizes of a small model, for the keys that its class knows."""
 
-MIXERS = {"mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_state": 8}
-DELTA = {
-    "linear_num_key_heads": 2, "linear_num_value_heads": 4, "linear_key_head_dim": 8,
-    "linear_value_head_dim": 12,
-}  # fmt: skip
-OWN: dict[str, dict[str, Any]] = {
-    "mamba": {"state_size": 8}, "falcon_mamba": {"state_size": 8}, "rwkv": {},
-    "mamba2": {"num_heads": 8, "state_size": 8, "n_groups": 2}, "jamba": {"mamba_d_state": 8},
-    "bamba": MIXERS | {"attn_layer_indices": [1]},
-    "granitemoehybrid": MIXERS | {"shared_intermediate_size": 40, "layer_types":
-                                  ["mamba", "attention", "mamba", "mamba"]},
-    "falcon_h1": MIXERS | {"mamba_d_ssm": 128},
-    "nemotron_h": {"mamba_num_heads": 8, "mamba_head_dim": 16, "ssm_state_size": 8, "n_groups": 2,
-                   "moe_shared_expert_intermediate_size": 40, "sliding_window": None,
-                   "hybrid_override_pattern": "M-ME*-M"},
-    "qwen3_next": DELTA, "olmo_hybrid": {},
-    "kimi_linear": {"linear_attn_config": {"head_dim": 16, "num_heads": 4, "kda_layers": [1, 3, 4],
-                                           "full_attn_layers": [2], "short_conv_kernel_size": 3}},
-}  # fmt: skip
+OWN: dict[str, dict[str, Any]] = json.loads((DATA / "small_recurrent.json").read_text("utf-8"))
 """Sizes of a small recurrent model, by keys that other classes understand otherwise."""
 
 REFUSED = {"deepseek_v2", "glm4_moe"}
