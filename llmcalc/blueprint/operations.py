@@ -2,13 +2,13 @@
 
 An operation carries what every engine needs and nothing of the architecture it came from: its
 weights, the sizes of its product, what it remembers. `heads` and `units` say into how many
-indivisible pieces tensor parallelism may cut it.
+indivisible pieces tensor parallelism may cut it. They are named tuples, made with keywords: a
+command makes ten thousand, and builds the classes anew each time it starts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from llmcalc.blueprint.weight import Component, Weight
 
@@ -23,8 +23,7 @@ Mask = Literal["causal", "full", "cross"]
 all of the encoder's."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matmul:
+class Matmul(NamedTuple):
     """Every token times one weight of [d_out, d_in]."""
 
     name: str
@@ -48,15 +47,14 @@ class Matmul:
         return (self.weight, self.bias) if self.bias else (self.weight,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupedMatmul:
+class GroupedMatmul(NamedTuple):
     """Every token times the weights of `top_k` of `experts` matrices: [experts, d_out, d_in]."""
 
     name: str
     weight: Weight
-    bias: Weight | None = None
     experts: int
     top_k: int
+    bias: Weight | None = None
 
     @property
     def width(self) -> int:
@@ -69,8 +67,7 @@ class GroupedMatmul:
         return (self.weight, self.bias) if self.bias else (self.weight,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttentionProduct:
+class AttentionProduct(NamedTuple):
     """Queries times keys, and the weights of that times values; parameters are only sinks."""
 
     name: str
@@ -85,8 +82,7 @@ class AttentionProduct:
     weights: tuple[Weight, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Convolution:
+class Convolution(NamedTuple):
     """A causal convolution along the tokens, each channel by itself: [channels, kernel]."""
 
     name: str
@@ -99,8 +95,7 @@ class Convolution:
         return (self.weight, self.bias) if self.bias else (self.weight,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scan:
+class Scan(NamedTuple):
     """A recurrence along the tokens that updates a state and reads it."""
 
     name: str
@@ -112,8 +107,7 @@ class Scan:
     weights: tuple[Weight, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cache:
+class Cache(NamedTuple):
     """What a layer keeps of every token: `units` heads, `elements` in all."""
 
     name: str
@@ -127,8 +121,7 @@ class Cache:
     """Tokens kept at most; None: all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(NamedTuple):
     """What a layer keeps of every sequence, however long: `units` pieces, `elements` in all."""
 
     name: str
@@ -138,16 +131,14 @@ class State:
     units: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Elementwise:
+class Elementwise(NamedTuple):
     """A norm, an activation, a rotation: work on each element, small weights."""
 
     name: str
     weights: tuple[Weight, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gather:
+class Gather(NamedTuple):
     """Rows of a table looked up for each token."""
 
     name: str
@@ -167,8 +158,7 @@ Operation = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class Section(NamedTuple):
     """Operations that occur together `times` times: the embedding, one kind of block, the head."""
 
     name: str
@@ -185,8 +175,7 @@ class Section:
     """What one occurrence keeps for a backward pass, where the ledger was lowered for training."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ledger:
+class Ledger(NamedTuple):
     """All operations of one model for one token, and the order of its layers."""
 
     hidden_size: int

@@ -9,7 +9,7 @@ whole layers.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 from llmcalc.blueprint.operations import (
@@ -56,8 +56,8 @@ def shard(ledger: Ledger, parallel: Parallel) -> tuple[Ledger, ...]:
     if parallel.alone:
         return (ledger,)
     refuse_impossible(ledger, parallel)
-    ranked = replace(
-        ledger, sections=tuple(_ranked(section, parallel) for section in ledger.sections)
+    ranked = ledger._replace(
+        sections=tuple(_ranked(section, parallel) for section in ledger.sections)
     )
     names = stages(ledger.order, parallel.pp)
     return tuple(_stage(ranked, layers, number, len(names)) for number, layers in enumerate(names))
@@ -148,20 +148,19 @@ def _stage(ledger: Ledger, layers: tuple[str, ...], number: int, of: int) -> Led
     sections = []
     for section in ledger.sections:
         if section.kind == "layer" and times[section.name]:
-            sections.append(replace(section, times=times[section.name]))
+            sections.append(section._replace(times=times[section.name]))
         elif section.kind in {"first", "beside"} and number == 0:
             sections.append(section)
         elif section.kind == "last" and number == of - 1:
             sections.append(_with_own_head(section) if of > 1 else section)
-    return replace(ledger, sections=tuple(sections), order=layers, mtp=())
+    return ledger._replace(sections=tuple(sections), order=layers, mtp=())
 
 
 def _with_own_head(section: Section) -> Section:
     """A tied head is a copy where the embedding is on another stage."""
-    return replace(
-        section,
+    return section._replace(
         operations=tuple(
-            replace(operation, weight=replace(operation.weight, learned=True))
+            operation._replace(weight=operation.weight._replace(learned=True))
             if isinstance(operation, Matmul)
             else operation
             for operation in section.operations
@@ -174,7 +173,7 @@ def _ranked(section: Section, parallel: Parallel) -> Section:
     if section.stream == "tower":
         return section
     ranked = tuple(_rank(operation, parallel) for operation in section.operations)
-    return replace(section, operations=ranked)
+    return section._replace(operations=ranked)
 
 
 def _rank(operation: Operation, parallel: Parallel) -> Operation:
@@ -183,18 +182,18 @@ def _rank(operation: Operation, parallel: Parallel) -> Operation:
         return _rank_cache(operation, parallel.tp)
     if isinstance(operation, State):
         share = _share(operation.elements, operation.units, parallel.tp)
-        return replace(operation, elements=share)
+        return operation._replace(elements=share)
     if isinstance(operation, Scan):
-        return replace(operation, macs=_share(operation.macs, operation.units, parallel.tp))
+        return operation._replace(macs=_share(operation.macs, operation.units, parallel.tp))
     if isinstance(operation, (Matmul, GroupedMatmul, Convolution)):
         bias = _rank_weight(operation.bias, parallel) if operation.bias else None
-        return replace(operation, weight=_rank_weight(operation.weight, parallel), bias=bias)
+        return operation._replace(weight=_rank_weight(operation.weight, parallel), bias=bias)
     weights = tuple(_rank_weight(weight, parallel) for weight in operation.weights)
     if isinstance(operation, AttentionProduct):
-        return replace(
-            operation, heads=_share(operation.heads, operation.heads, parallel.tp), weights=weights
+        return operation._replace(
+            heads=_share(operation.heads, operation.heads, parallel.tp), weights=weights
         )
-    return replace(operation, weights=weights)
+    return operation._replace(weights=weights)
 
 
 def _rank_weight(weight: Weight, parallel: Parallel) -> Weight:
@@ -207,7 +206,7 @@ def _cut(weight: Weight, axis: int, units: int | None, ranks: int) -> Weight:
     """The part of a weight that the fullest rank holds, cut along one axis."""
     shape = list(weight.shape)
     shape[axis] = _share(shape[axis], units, ranks)
-    return replace(weight, shape=tuple(shape), numel=prod(shape))
+    return weight._replace(shape=tuple(shape), numel=prod(shape))
 
 
 def _rank_cache(cache: Cache, ranks: int) -> Cache:
@@ -215,7 +214,7 @@ def _rank_cache(cache: Cache, ranks: int) -> Cache:
     if cache.units is None:
         return cache
     dims = cache.dims | {"h_kv": _share(cache.units, cache.units, ranks)}
-    return replace(cache, dims=dims, elements=_share(cache.elements, cache.units, ranks))
+    return cache._replace(dims=dims, elements=_share(cache.elements, cache.units, ranks))
 
 
 def _share(elements: int, units: int | None, ranks: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from llmcalc.blueprint.context import Context, norm
@@ -79,7 +78,7 @@ def tower_sections(card: ModelCard, tower: Tower) -> tuple[Section, ...]:
         bare = Elementwise(name=tower.name, weights=(whole,))
         return (_first_of(tower.name, (bare,), "tower"),)
     sections = _beside(card, tower.stack, tower.name, "tower")
-    return tuple(replace(one, component=component) for one in sections)
+    return tuple(one._replace(component=component) for one in sections)
 
 
 def _beside(
@@ -93,7 +92,7 @@ def _beside(
     if stack.final_norm:
         ends.append(norm("final_norm", "d", {"d": width}, kind))
     sections = tuple(
-        replace(one, name=f"{name}.{one.name}", kind="beside", stream=stream) for one in layers
+        one._replace(name=f"{name}.{one.name}", kind="beside", stream=stream) for one in layers
     )
     return (*sections, _first_of(f"{name}.ends", tuple(ends), stream)) if ends else sections
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from llmcalc.formula import evaluate
 
@@ -30,8 +29,7 @@ Role = Literal["embedding", "linear", "expert", "head", "norm", "router", "bias"
 """The class of a weight under a quantisation policy."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weight:
+class Weight(NamedTuple):
     """A learned tensor, or a stored buffer where `learned` is false."""
 
     name: str

@@ -15,7 +15,7 @@ from llmcalc.report.model import Report
     "llmcalc import path/to/config.json > mine.yaml",
     "llmcalc import path/to/model.safetensors -o mine.yaml",
     "llmcalc import path/to/model.gguf",
-    "llmcalc import org/name --online -o mine.yaml --source 'its hub page, 2026-08'",
+    "llmcalc import org/name --online -o mine.yaml",
 )
 def import_(
     source: Annotated[

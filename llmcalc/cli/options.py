@@ -58,7 +58,7 @@ Gpus = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="Go over the model's context limit.")]
 Online = Annotated[
-    bool, typer.Option("--online", help="Ask the Hugging Face hub where MODEL is an id of it.")
+    bool, typer.Option("--online", help="Ask the Hugging Face hub for an id such as org/name.")
 ]
 Weights = Annotated[
     str, typer.Option("--weights", metavar="FORMAT", help="fp32, bf16, fp16, fp8, int8 or int4.")

@@ -235,8 +235,8 @@ BAD = [
     ("digits.json", b'{"a": ' + b"9" * 5000 + b"}", "limit"),
     ("twice.json", b'{"hidden_size": 8, "hidden_size": 16}', "stands here twice"),
     ("nan.json", b'{"hidden_size": NaN}', "NaN is no number"),
-    ("model.gguf", b"GGUF", "not read yet"),
-    ("model.safetensors", b"x", "not read yet"),
+    ("model.gguf", b"GGUF", "ends inside a number"),
+    ("model.safetensors", b"x", "no header"),
     ("notes.txt", b"hello", "no mapping"),
 ]
 

@@ -53,6 +53,9 @@ def of(model_type: str, text: dict[str, Any], vision: dict[str, Any], **more: An
     return {"model_type": model_type, "text_config": text, "vision_config": vision} | more
 
 
+SPARSE = without(WIDE, "intermediate_size") | DELTA | EXPERTS
+SPARSE |= {"shared_expert_intermediate_size": 32}
+UNSIZED = without(VIT, "image_size")
 GEMMA3 = of("gemma3", WIDE, SIGLIP)
 LLAVA = of("llava", LLAMA, CLIP)
 GEMMA4 = WIDE | {"num_hidden_layers": 6, "hidden_size_per_layer_input": 0}
@@ -83,8 +86,7 @@ COUNTED: list[tuple[str, dict[str, Any], int]] = [
      of("qwen3_vl", WIDE, MERGED | {"deepstack_visual_indexes": [0, 1]}), 313_024),
     ("Qwen3-VL with experts", of("qwen3_vl_moe", WIDE | EXPERTS, MERGED), 338_560),
     ("Qwen3.5", of("qwen3_5", WIDE | DELTA, MERGED), 328_220),
-    ("Qwen3.5 with experts", of("qwen3_5_moe", without(WIDE, "intermediate_size") | DELTA
-                                | EXPERTS | {"shared_expert_intermediate_size": 32}, MERGED), 354_076),
+    ("Qwen3.5 with experts", of("qwen3_5_moe", SPARSE, MERGED), 354_076),
     ("GLM-4.1V", of("glm4v", TEXT, MERGED), 199_136),
     ("GLM-4.5V", of("glm4v_moe", TEXT | ROUTED, MERGED), 203_744),
     ("Gemma 4 without towers", {"model_type": "gemma4", "text_config": GEMMA4 | {
@@ -92,7 +94,7 @@ COUNTED: list[tuple[str, dict[str, Any], int]] = [
      211_488),
     ("Gemma 4 with experts and sound", of("gemma4", GEMMA4 | {
         "enable_moe_block": True, "num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": 24,
-        "hidden_size_per_layer_input": 8, "vocab_size_per_layer_input": 200}, without(VIT, "image_size") | {
+        "hidden_size_per_layer_input": 8, "vocab_size_per_layer_input": 200}, UNSIZED | {
         "head_dim": 8, "num_key_value_heads": 4, "position_embedding_size": 9},
         audio_config=SOUND), 884_928),
     ("DeepSeek-V3.2", INDEXED | {"model_type": "deepseek_v32"}, 102_352),

@@ -89,7 +89,7 @@ def _same(of: ModelCard, kernel: Kernel = "sdpa") -> None:
         whole, steps = twin(tokens), _step_by_step(twin, tokens)
     assert whole.shape == (2, TOKENS, of.vocab_size)
     assert whole.std() > 0.01
-    torch.testing.assert_close(steps, whole, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(steps, whole, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", MIXERS)
@@ -131,7 +131,7 @@ def test_a_decoder_remembers_what_its_encoder_said() -> None:
         whole = twin(tokens, Pass(positions=torch.arange(TOKENS), encoded=encoded))
         steps = _step_by_step(twin, tokens, encoded=encoded)
         other = twin(tokens, Pass(positions=torch.arange(TOKENS), encoded=encoded + 1))
-    torch.testing.assert_close(steps, whole, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(steps, whole, rtol=1e-3, atol=1e-3)
     assert not torch.allclose(other, whole)
 
 

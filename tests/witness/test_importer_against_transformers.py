@@ -42,8 +42,7 @@ TYPES = sorted(
     for name in set(MODEL_TYPES) & set(class_defaults()["types"])
     if not MODEL_TYPES[name].__module__.endswith(ELSEWHERE)
 )
-VARIANTS = 12
-TOKENS = 24
+VARIANTS, TOKENS = 12, 24
 ATTENTION = re.compile(r".*\.(?:layers|h|blocks)\.(\d+)\.(?:self_attn|attn|self_attention)")
 
 SMALL: dict[str, Any] = {
@@ -232,11 +231,9 @@ def windows(card: ModelCard) -> list[int]:
     ]
 
 
-SLIDING = [
-    name for name in TYPES
-    if {"sliding_window", "window_size"} & set(class_defaults()["types"][name]["defaults"])
-    and name != "nemotron_h"  # knows the key and has no window
-]  # fmt: skip
+WINDOWS = {"sliding_window", "window_size"}
+SLIDING = [n for n in TYPES if WINDOWS & {*class_defaults()["types"][n]["defaults"]}]
+SLIDING.remove("nemotron_h")  # knows the key and has no window
 
 
 @pytest.mark.parametrize("model_type", SLIDING)
