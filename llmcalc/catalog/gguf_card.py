@@ -85,9 +85,10 @@ class _Sizes:
     """The sizes of one model, the tensors and the card that they mean."""
 
     def __init__(self, facts: Facts, kind: Architecture, stored: dict[str, StoredTensor]) -> None:
-        self.kind, self.facts = kind, facts
+        self.kind = kind
         self.d = facts.size("embedding_length")
         self.layers = facts.size("block_count", most=MOST_LAYERS)
+        self.context = facts.size("context_length")
         self.h = facts.size("attention.head_count")
         self.h_kv = facts.size("attention.head_count_kv", self.h)
         usual = None if self.d % self.h else self.d // self.h
@@ -163,7 +164,7 @@ class _Sizes:
             ],
             "hidden_size": self.d,
             "vocab_size": self.vocab,
-            "max_position_embeddings": self.facts.size("context_length"),
+            "max_position_embeddings": self.context,
             "embedding": embedding,
             "blocks": blocks,
             "layers": list(compress([self._called(window) for window in self.windows])),
