@@ -13,7 +13,7 @@ from llmcalc.blueprint import lower
 from llmcalc.catalog.data import quantizations
 from llmcalc.engines import params
 from llmcalc.engines.capacity import capacity
-from llmcalc.engines.memory import Basis, Part
+from llmcalc.engines.memory import Basis, Part, bounded
 from llmcalc.engines.params import ParamCount
 from llmcalc.errors import ImpossibleError, LlmcalcError
 from llmcalc.planner.advice import Advice, advise
@@ -40,8 +40,8 @@ class FitResult:
     free: int
     max_batch: int
     """At this sequence, all replicas together."""
-    max_context: int
-    """At this batch, within the model's own limit."""
+    max_context: int | None
+    """At this batch, within the model's own limit; null: nothing ends it."""
     limit: Limit
     """What runs out: weights, kv_cache, activations, the model's context, or nothing."""
     context_limit: int | None
@@ -118,7 +118,8 @@ def fit_catalog(
     )
     warnings = [problem.message for problem in problems]
     if undivided:
-        warnings.append(f"{undivided} models left out, which the asked split does not divide")
+        left = "1 model" if undivided == 1 else f"{undivided} models"
+        warnings.append(f"{left} left out, which the asked split does not divide")
     return replace(report, warnings=tuple(warnings))
 
 
@@ -161,7 +162,7 @@ def _result(
         capacity=ask.capacity,
         free=found.free,
         max_batch=found.max_batch,
-        max_context=found.max_context,
+        max_context=bounded(found.max_context),
         limit=found.limit,
         context_limit=one.card.max_position_embeddings,
         seq=found.seq,

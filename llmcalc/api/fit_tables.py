@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from llmcalc.api.setup import shown
+from llmcalc.engines.memory import bounded
 from llmcalc.report.model import Column, Table
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _row(one: Placed) -> tuple[str | int | None, ...]:
     found = one.found
     return (
         one.card.name, one.count.total, found.verdict, found.needed, found.max_batch,
-        found.max_context, LIMITS.get(found.limit, found.limit),
+        bounded(found.max_context), LIMITS.get(found.limit, found.limit),
     )  # fmt: skip
 
 

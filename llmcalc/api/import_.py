@@ -97,8 +97,9 @@ def import_(
         put(output, card_yaml(card), force=force)
     stored = _stored(found.checkpoint, card) if found.checkpoint else None
     result = ImportResult(
-        source=found.origin, card=file_data(card) if card else None,
-        unknown=_unknown(card, found, told) if card else (), stored=stored, file=output,
+        source=_printable(found.origin), card=file_data(card) if card else None,
+        unknown=_unknown(card, found, told) if card else (), stored=stored,
+        file=None if output is None else _printable(output),
         assumptions=ASSUMPTIONS, basis="exact",
     )  # fmt: skip
     text = output or (card_yaml(card) if card else "")
@@ -123,8 +124,12 @@ def _found(name: str, *, online: bool) -> Source:
 
 def _sourced(card: ModelCard, origin: str, told: str | None) -> ModelCard:
     """The card with where it came from before how it was read."""
-    where = "".join(char if char.isprintable() else "?" for char in told or origin)[:1000]
-    return replace(card, source=f"{where}; {card.source}")
+    return replace(card, source=f"{_printable(told or origin)[:1000]}; {card.source}")
+
+
+def _printable(text: str) -> str:
+    """The text for a file or JSON: a path may hold bytes that are no text."""
+    return "".join(char if char.isprintable() else "?" for char in text)
 
 
 def _unknown(card: ModelCard, found: Source, told: str | None) -> tuple[Unknown, ...]:
@@ -203,6 +208,8 @@ def _warnings(result: ImportResult, found: Source) -> tuple[str, ...]:
         return (f"no card: {error.message}; {error.hint}",) if error else ()
     told = "; ".join(f"{one.key} ({one.why})" for one in result.unknown)
     warnings = (f"not known: {told}",) if told else ()
+    if found.unread:
+        warnings += (f"its tensors are left out: {found.unread.message}",)
     stored = result.stored
     if stored and stored.unexplained:
         names = ", ".join(stored.suspects[:SHOWN]) + (", …" if stored.suspects[SHOWN:] else "")

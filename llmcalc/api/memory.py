@@ -13,7 +13,7 @@ from llmcalc.engines import limits
 from llmcalc.engines import memory as engine
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.limits import Limits, Shape
-from llmcalc.engines.memory import Basis, Part, Stage
+from llmcalc.engines.memory import Basis, Part, Stage, bounded
 from llmcalc.errors import ImpossibleError
 from llmcalc.formula import quietly
 from llmcalc.planner.fit import Planner
@@ -55,12 +55,13 @@ class MemoryResult:
     free: int | None
     """Budget left at this batch and context."""
     kv_tokens: int | None
-    """Cached tokens that the budget holds, over sequences of max_model_len."""
+    """Cached tokens that the budget holds, over sequences of max_model_len; null without cache."""
     max_concurrency: float | None
     """Sequences of max_model_len that the budget holds at once."""
     max_model_len: int
     max_batch: int | None
     max_context: int | None
+    """The longest sequences at this batch; null where nothing ends them, too."""
     basis: Basis
     assumptions: Mapping[str, str | int]
 
@@ -166,7 +167,7 @@ def _result(
         max_concurrency=found.max_concurrency if found else None,
         max_model_len=shape.longest,
         max_batch=found.max_batch if found else None,
-        max_context=found.max_context if found else None,
+        max_context=bounded(found.max_context) if found else None,
         basis="modelled",
         assumptions=_assumptions(chosen, batch, shape, parallel, room),
     )
@@ -203,8 +204,9 @@ def _tables(result: MemoryResult, batch: int, seq: int) -> tuple[Table, ...]:
 def _room(result: MemoryResult) -> tuple[Table, ...]:
     """How fast the cache grows, and how far the room goes where there is one."""
     sizes = [("capacity", result.capacity), ("budget", result.budget), ("free", result.free)]
-    counts = [
-        ("bytes of cache a token", result.kv_bytes_per_token),
+    counts: list[tuple[str, int | float | None]] = [
+        ("bytes of cache a token", result.kv_bytes_per_token or None),
+        ("bytes of state a sequence", result.state_bytes_per_sequence or None),
         ("tokens of cache", result.kv_tokens),
         (f"sequences of {result.max_model_len:,} at once", result.max_concurrency),
         ("largest batch at this sequence", result.max_batch),

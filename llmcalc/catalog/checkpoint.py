@@ -13,6 +13,7 @@ from typing import BinaryIO, Literal
 
 from llmcalc.errors import InvalidFileError, UnknownNameError
 
+LONGEST_NAME = 1000
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
@@ -71,6 +72,11 @@ def opened(path: str) -> Iterator[tuple[BinaryIO, int]]:
         reason = getattr(error, "strerror", None) or error
         message = f"{path}: the file cannot be read ({reason})"
         raise InvalidFileError(message, hint="is it a file, and may you read it?") from None
+
+
+def is_name(name: str) -> bool:
+    """Whether a tensor can be called so: printable, and no longer than any framework writes."""
+    return 0 < len(name) <= LONGEST_NAME and name.isprintable()
 
 
 def overlapping(spans: list[tuple[int, int, str]]) -> str | None:

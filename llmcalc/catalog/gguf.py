@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from llmcalc.catalog.checkpoint import Checkpoint, StoredTensor, opened, overlapping
+from llmcalc.catalog.checkpoint import Checkpoint, StoredTensor, is_name, opened, overlapping
 from llmcalc.catalog.ggml import TYPES
 from llmcalc.catalog.wording import word
 from llmcalc.errors import InvalidFileError
@@ -128,6 +128,8 @@ class _Reader:
     def _tensor(self) -> tuple[StoredTensor, int]:
         """One tensor and where its data begins; ggml writes the axis of one row first."""
         name = self._text(_LONGEST_NAME)
+        if not is_name(name):
+            raise self._bad(f"{word(name)} is no name of a tensor")
         axes = self._number("I")
         if axes > _MOST_AXES:
             raise self._bad(f"{word(name)} has {axes} axes")

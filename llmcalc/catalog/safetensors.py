@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from llmcalc.catalog import jsonfile
-from llmcalc.catalog.checkpoint import Checkpoint, StoredTensor, opened, overlapping
+from llmcalc.catalog.checkpoint import Checkpoint, StoredTensor, is_name, opened, overlapping
 from llmcalc.catalog.wording import word
 from llmcalc.errors import InvalidFileError
 
@@ -122,15 +122,15 @@ def header(raw: bytes, size: int, origin: str) -> tuple[StoredTensor, ...]:
 
 def described(name: str, dtype: Any, shape: Any, offsets: Any, origin: str) -> StoredTensor:
     """The tensor of one entry; raises InvalidFileError where dtype, shape and offsets disagree."""
+    if not is_name(name):
+        raise _bad(origin, f"{word(name)} is no name of a tensor")
     if not isinstance(dtype, str) or dtype not in BITS:
         raise _bad(origin, f"{word(name)} has the dtype {dtype!r:.40}, which is unknown")
     if not _counts(shape) or len(shape) > _MOST_AXES:
         raise _bad(origin, f"{word(name)} has the shape {shape!r:.40}")
     if not _counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:  # noqa: PLR2004
         raise _bad(origin, f"{word(name)} has the data_offsets {offsets!r:.40}")
-    tensor = StoredTensor(
-        name=name, shape=tuple(shape), dtype=dtype, bytes=offsets[1] - offsets[0]
-    )
+    tensor = StoredTensor(name=name, shape=tuple(shape), dtype=dtype, bytes=offsets[1] - offsets[0])
     bits = tensor.numel * BITS[dtype]
     if bits != tensor.bytes * 8:
         message = f"{word(name)} is {tensor.bytes} bytes, and its shape means {-(-bits // 8)}"

@@ -28,6 +28,8 @@ class Source:
     checkpoint: Checkpoint | None = None
     refused: InvalidFileError | None = None
     """Why there is no card."""
+    unread: InvalidFileError | None = None
+    """Why the checkpoint of a folder was left out."""
 
 
 def read(path: str) -> Source:
@@ -70,16 +72,26 @@ def slug(name: str) -> str:
 
 
 def _folder(path: str) -> Source:
-    """Its config.json, and its checkpoint where it holds one."""
+    """Its config.json, and its checkpoint where all of that is there.
+
+    A folder without tensors, or with pointers of git-lfs in their place, is still a model.
+    """
     inside = os.path.join(path, "config.json")
     whole = [os.path.join(path, name) for name in _CHECKPOINTS]
     checkpoint = next((one for one in whole if os.path.exists(one)), None)
+    unread = None
     if checkpoint:
-        return _safetensors(checkpoint)
+        try:
+            return _safetensors(checkpoint)
+        except InvalidFileError as error:
+            if not os.path.isfile(inside):
+                raise
+            unread = error
     if not os.path.isfile(inside):
         message = f"{path}: the folder holds no config.json"
         raise InvalidFileError(message, hint="give a card, a config.json or its folder")
-    return Source(origin=path, card=config(files.content(inside, files.LARGEST_CONFIG), inside))
+    card = config(files.content(inside, files.LARGEST_CONFIG), inside)
+    return Source(origin=path, card=card, unread=unread)
 
 
 def _safetensors(path: str) -> Source:

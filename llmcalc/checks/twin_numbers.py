@@ -28,7 +28,8 @@ def measured(card: ModelCard, sizes: Sizes) -> Quantities:
     memories = [(one, _memory(one)) for one in kinds]
     return Quantities(
         params=total,
-        buffers=sum(one.times * counters.buffers(one.module) for one in kinds),
+        buffers=sum(one.times * counters.buffers(one.module) for one in kinds)
+        + sum(times * counters.buffers(module) for _, times, module in others),
         flops_prefill=_summed(kinds, _prefill) + _head(card, outside, sizes, sizes.tokens),
         flops_decode=_summed(kinds, _decode)
         + (_head(card, outside, sizes, 1) if card.causal else 0),

@@ -12,6 +12,7 @@ from typer import Option
 
 from llmcalc.errors import UsageError
 from llmcalc.report.model import Report
+from llmcalc.report.numbers import clean
 from llmcalc.report.page import Units
 from llmcalc.report.render import Form, render
 
@@ -79,7 +80,7 @@ def emit(report: Report, output: Output) -> int:
         colour=smart and not output.no_color and not os.environ.get("NO_COLOR"),
     )
     for warning in report.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        print(f"warning: {clean(warning)}", file=sys.stderr)
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -14,10 +14,10 @@ class Limits:
     budget: int
     free: int
     """Left at the asked batch and sequence; negative where they need more."""
-    kv_tokens: int
-    """Cached tokens, over sequences of the longest length."""
-    max_concurrency: float
-    """Sequences of the longest length at once."""
+    kv_tokens: int | None
+    """Cached tokens, over sequences of the longest length; None where no token is cached."""
+    max_concurrency: float | None
+    """Sequences of the longest length at once; None where a sequence leaves nothing behind."""
     max_batch: int
     max_context: int
 
@@ -43,8 +43,8 @@ def within_memory(stage: Stage, shape: Shape, budget: int) -> Limits:
         free=budget - stage.total(shape.batch, shape.seq),
         max_batch=largest_batch(stage, shape.seq, budget),
         max_context=largest_context(stage, shape.batch, budget, shape.limit),
-        kv_tokens=for_cache * shape.longest // _one(stage, shape),
-        max_concurrency=for_cache / _one(stage, shape),
+        kv_tokens=_tokens(stage, shape, for_cache),
+        max_concurrency=_concurrency(stage, shape, for_cache),
     )
 
 
@@ -58,24 +58,34 @@ def within_cache(stage: Stage, shape: Shape, budget: int) -> Limits:
         max_context=largest(
             lambda seq: shape.batch * one(seq), budget, stage.cache.windows, shape.limit
         ),
-        kv_tokens=budget * shape.longest // _one(stage, shape),
-        max_concurrency=budget / _one(stage, shape),
+        kv_tokens=_tokens(stage, shape, budget),
+        max_concurrency=_concurrency(stage, shape, budget),
     )
 
 
 def least(found: list[Limits], replicas: int) -> Limits:
     """The limits of a pipeline, whose tightest stage decides, times its replicas."""
-    tightest = min(found, key=lambda limits: limits.max_concurrency)
+    kept = [limits for limits in found if limits.max_concurrency is not None] or found
+    tightest = min(kept, key=lambda limits: limits.max_concurrency or 0.0)
+    tokens, concurrency = tightest.kv_tokens, tightest.max_concurrency
     return Limits(
         budget=tightest.budget,
         free=min(limits.free for limits in found),
-        kv_tokens=replicas * tightest.kv_tokens,
-        max_concurrency=replicas * tightest.max_concurrency,
+        kv_tokens=None if tokens is None else replicas * tokens,
+        max_concurrency=None if concurrency is None else replicas * concurrency,
         max_batch=replicas * min(limits.max_batch for limits in found),
         max_context=min(limits.max_context for limits in found),
     )
 
 
-def _one(stage: Stage, shape: Shape) -> int:
-    """Bytes of one sequence of the longest length; a stage without a cache is never the limit."""
-    return max(1, stage.cache.held(shape.longest))
+def _tokens(stage: Stage, shape: Shape, budget: int) -> int | None:
+    """Cached tokens, over sequences of the longest length."""
+    if not stage.cache.bytes_per_token:
+        return None
+    return budget * shape.longest // stage.cache.held(shape.longest)
+
+
+def _concurrency(stage: Stage, shape: Shape, budget: int) -> float | None:
+    """Sequences of the longest length."""
+    held = stage.cache.held(shape.longest)
+    return budget / held if held else None

@@ -181,6 +181,11 @@ UNBOUNDED = 2**40
 """Where growth is so slow that no budget ends it, as of a model whose every layer has a window."""
 
 
+def bounded(tokens: int) -> int | None:
+    """A longest context to show: None where nothing ends it."""
+    return tokens if tokens < UNBOUNDED else None
+
+
 def largest(
     need: Callable[[int], int], budget: int, kinks: Iterable[int], limit: int | None = None
 ) -> int:

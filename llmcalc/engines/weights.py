@@ -19,6 +19,7 @@ GROUPS: dict[Component, str] = {
     "norm": "norms",
     "router": "router",
     "vision": "vision tower",
+    "ssm": "recurrent mixers",
 }
 """How components are named in a list of memory parts; the rest is `other weights`."""
 

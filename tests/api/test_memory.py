@@ -128,3 +128,12 @@ def test_unknown_formats_are_refused() -> None:
 def test_impossible_sizes_are_refused(more: Any) -> None:
     with pytest.raises(ImpossibleError):
         _result("llama2-7b", **more)
+
+
+def test_a_state_does_not_grow_so_nothing_ends_the_context() -> None:
+    """Mamba 2.8B: 64 layers of a 16-wide state and 3 kept inputs on 5,120 channels, 2 B each."""
+    found = _result("mamba-2.8b", room=Room(gpu=gpu("h100-sxm")))
+    assert found.state_bytes_per_sequence == 64 * 5_120 * (16 + 3) * 2
+    assert (found.kv_bytes_per_token, found.kv_tokens, found.max_context) == (0, None, None)
+    assert found.max_concurrency is not None
+    assert "other weights" not in {part.name for part in found.parts}

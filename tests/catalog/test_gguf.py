@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmcalc.catalog import ggml
+from llmcalc.blueprint import lower
+from llmcalc.catalog import find, ggml
 from llmcalc.catalog.gguf import Gguf, read_gguf
 from llmcalc.catalog.gguf_card import card_from_gguf
 from llmcalc.engines.params import count
-from llmcalc.blueprint import lower
 from llmcalc.errors import InvalidFileError
 from llmcalc.spec.card import ModelCard
 from tests.ggufs import MODELS, Model, write
@@ -32,6 +32,10 @@ TOTALS = {
     "phi3-mini": 3_821_079_552,
 }
 """Published counts of the language models (open data of the project)."""
+
+
+SAME = {"gemma3-27b": "gemma3-27b-text", "phi3-mini": "phi-3-mini"}
+"""Where the catalog calls it otherwise."""
 
 
 def _read(tmp_path: Path, model: Model, **more: Any) -> Gguf:
@@ -72,6 +76,15 @@ def test_the_table_of_types_is_that_of_the_package() -> None:
     }
 
 
+@pytest.mark.parametrize("name", TOTALS)
+def test_the_layers_are_those_of_the_catalog(name: str, tmp_path: Path) -> None:
+    """Heads, windows and rotations decide on cache and FLOPs, which no count of tensors shows."""
+    ours, theirs = _card(tmp_path, MODELS[name]), find.card(SAME.get(name, name))
+    assert ours.layers == theirs.layers
+    assert ours.blocks == theirs.blocks
+    assert (ours.norm, ours.embedding) == (theirs.norm, theirs.embedding)
+
+
 def test_windows_and_norms_of_gemma3(tmp_path: Path) -> None:
     """Five layers of six see 1,024 tokens, as the published config says."""
     card = _card(tmp_path, MODELS["gemma3-27b"])
@@ -99,7 +112,8 @@ REFUSED = [
     ({"more": {"llama.attention.sliding_window": 4096}}, "sliding_window is not understood"),
     ({"more": {"llama.attention.q_lora_rank": 512}}, "llama.attention.q_lora_rank is no key"),
     ({"more": {"llama.leading_dense_block_count": 1}}, "leading_dense_block_count is no key"),
-    ({"more": {"llama.expert_count": 8}}, "a token"),
+    ({"more": {"llama.expert_count": 8}}, "unknown tensors blk.0.ffn_gate.weight"),
+    ({"more": {"llama.expert_used_count": 2}}, "a token cannot visit 2 of 0 experts"),
     ({"more": {"llama.feed_forward_length": 128}}, "ffn_gate.weight is [11008, 4096]"),
     ({"more": {"llama.attention.head_count": 24}}, "attention.key_length is missing"),
     ({"more": {"llama.block_count": 31}}, "unknown tensors blk.31."),
@@ -164,6 +178,8 @@ BAD = [
     ("array over the file", _array(0, 65, b"\0" * 64), "a claims 65 elements"),
     ("array of texts", _array(8, 60, b"\0" * 64), "ends inside a number"),
     ("nested arrays", _array(9, 1, NESTED), "more than 4 levels"),
+    ("no name", _head(0, 1) + _tensor((1,), name=b""), "is no name of a tensor"),
+    ("control", _head(0, 1) + _tensor((1,), name=b"a\x1b"), "is no name of a tensor"),
     ("axes", _head(0, 1) + _tensor((1,) * 5), "t has 5 axes"),
     ("unknown type", _head(0, 1) + _tensor((4,), kind=77), "t has the type 77"),
     ("removed type", _head(0, 1) + _tensor((32,), kind=4), "t has the type 4"),

@@ -67,3 +67,15 @@ def test_each_limit_is_that_of_the_stage_with_least_of_it() -> None:
     found = least([few, many], 2)
     assert (found.free, found.max_batch, found.max_context) == (-7, 6, 70)
     assert (found.kv_tokens, found.max_concurrency) == (20, 2.0)
+
+
+def test_what_leaves_nothing_behind_has_no_room_to_run_out_of() -> None:
+    none = replace(STAGE, cache=KvProfile(elements=(), bits=16))
+    found = within_memory(none, SHAPE, 3_000)
+    assert (found.kv_tokens, found.max_concurrency) == (None, None)
+    tight = within_memory(STAGE, SHAPE, 3_000)
+    assert least([found, tight], 1).kv_tokens == tight.kv_tokens
+    assert least([found, found], 2).max_concurrency is None
+    state = replace(STAGE, cache=KvProfile(elements=(), bits=16, state=5))
+    found = within_memory(state, SHAPE, 3_000)
+    assert (found.kv_tokens, found.max_concurrency) == (None, 174.0)  # 1,740 over 5 x 2 bytes

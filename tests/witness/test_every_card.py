@@ -10,8 +10,8 @@ from importlib.util import find_spec
 import pytest
 
 from llmcalc.catalog.find import card, cards
-from llmcalc.checks.class_faults import FAULTS
 from llmcalc.checks import witness
+from llmcalc.checks.class_faults import FAULTS
 
 if find_spec("torch") is None or find_spec("transformers") is None:
     pytest.skip("needs torch and transformers, which are not installed", allow_module_level=True)
