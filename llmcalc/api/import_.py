@@ -207,7 +207,7 @@ def _warnings(result: ImportResult, found: Source) -> tuple[str, ...]:
         error = found.refused
         return (f"no card: {error.message}; {error.hint}",) if error else ()
     told = "; ".join(f"{one.key} ({one.why})" for one in result.unknown)
-    warnings = (f"not known: {told}",) if told else ()
+    warnings: tuple[str, ...] = (f"not known: {told}",) if told else ()
     if found.unread:
         warnings += (f"its tensors are left out: {found.unread.message}",)
     stored = result.stored

@@ -41,7 +41,7 @@ def test_every_result_keeps_its_promises() -> None:
         assert one.free == one.capacity - one.needed
         assert (one.verdict == "no") == (one.needed > one.capacity or one.seq < 512)
         assert (one.max_batch >= 1) == (one.needed <= one.capacity)
-        assert one.max_context <= (one.context_limit or one.max_context)
+        assert one.max_context is None or one.max_context <= (one.context_limit or one.max_context)
         assert one.active <= one.params
 
 
