@@ -135,7 +135,9 @@ def test_a_decoder_remembers_what_its_encoder_said() -> None:
     assert not torch.allclose(other, whole)
 
 
-@pytest.mark.parametrize("name", [name for name, part in MIXERS.items() if part.kind in {"attn", "mla"}])
+@pytest.mark.parametrize(
+    "name", [name for name, part in MIXERS.items() if part.kind in {"attn", "mla"}]
+)
 def test_eager_and_fused_attention_say_the_same(name: str) -> None:
     of = card(MIXERS[name], MLP)
     with torch.no_grad():

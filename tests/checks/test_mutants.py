@@ -38,7 +38,9 @@ def twin_of(monkeypatch: pytest.MonkeyPatch) -> object:
 
 @pytest.mark.parametrize("key", FIELDS, ids=_named)
 def test_every_field_has_a_mutant_or_a_reason_why_not(key: tuple[type, str]) -> None:
-    assert (key in MUTANTS) != (key in SAME), f"{_named(key)} needs one entry in tests/checks/mutants"
+    assert (key in MUTANTS) != (key in SAME), (
+        f"{_named(key)} needs one entry in tests/checks/mutants"
+    )
 
 
 @pytest.mark.parametrize("key", MUTANTS, ids=_named)

@@ -84,7 +84,15 @@ def test_a_broken_file_ends_with_4_and_the_others_are_checked(
     assert folder.is_dir()
 
 
-@pytest.mark.parametrize(("name", "form"), [("check.txt", "text"), ("check.github", "github"), ("check.xml", "junit"), ("check.json", "json")])
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("check.txt", "text"),
+        ("check.github", "github"),
+        ("check.xml", "junit"),
+        ("check.json", "json"),
+    ],
+)
 def test_each_format_is_as_it_was(
     name: str, form: str, folder: Path, llmcalc: Llmcalc, golden: Golden
 ) -> None:
@@ -146,7 +154,9 @@ def test_json_has_the_keys_of_the_contract_and_two_spellings(
 def test_two_forms_at_once_are_refused_before_any_work(form: str, llmcalc: Llmcalc) -> None:
     run = llmcalc("check", "zz-tiny", "--format", "junit", form)
     assert (run.code, run.out) == (2, "")
-    assert run.err == f"error: --format junit and {form} exclude each other\nhint: ask for one form\n"
+    assert (
+        run.err == f"error: --format junit and {form} exclude each other\nhint: ask for one form\n"
+    )
 
 
 def test_csv_lists_what_differs(folder: Path, llmcalc: Llmcalc) -> None:
