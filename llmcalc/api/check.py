@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from llmcalc.api import check_tables
-from llmcalc.catalog.sources import Source, sources
+from llmcalc.catalog.card_files import CardFile, card_files
 from llmcalc.errors import InvalidFileError, MissingExtraError, Problem
 from llmcalc.report.model import Report
 from llmcalc.spec.card import ModelCard
@@ -81,12 +81,12 @@ def check(names: Sequence[str] = (), listener: Listener | None = None) -> Report
     """
     listener = listener or Listener()
     results, loaded = [], []
-    for source in sources(names):
+    for file in card_files(names):
         try:
-            loaded.append((source, source.card()))
+            loaded.append((file, file.card()))
         except InvalidFileError as error:
             listener.problem(error)
-            results.append(_invalid(source, error))
+            results.append(_invalid(file, error))
     code = InvalidFileError.exit_code if results else 0
     if loaded:
         results += _checked(loaded, listener)
@@ -102,13 +102,13 @@ def check(names: Sequence[str] = (), listener: Listener | None = None) -> Report
     )
 
 
-def _checked(loaded: list[tuple[Source, ModelCard]], listener: Listener) -> list[CheckResult]:
+def _checked(loaded: list[tuple[CardFile, ModelCard]], listener: Listener) -> list[CheckResult]:
     listener.begins(len(loaded))
     check_card = _witness()
     results = []
     try:
-        for done, (source, card) in enumerate(loaded, start=1):
-            results.append(_result(source, check_card(card)))
+        for done, (file, card) in enumerate(loaded, start=1):
+            results.append(_result(file, check_card(card)))
             listener.checked(done, len(loaded), card.name)
     finally:
         listener.ends()
@@ -129,36 +129,36 @@ def _witness() -> Callable[[ModelCard], CardCheck]:
     return check_card
 
 
-def _result(source: Source, found: CardCheck) -> CheckResult:
+def _result(file: CardFile, found: CardCheck) -> CheckResult:
     at = found.sizes
-    tokens = {"batch": at.batch, "tokens": at.tokens} if at else {}
-    items = (_item(source, one) for one in found.checks)
+    tokens: dict[str, str | int] = {"batch": at.batch, "tokens": at.tokens} if at else {}
+    items = (_item(file, one) for one in found.checks)
     return CheckResult(
         card=found.card,
-        file=_shown(source.file),
+        file=_shown(file.file),
         checks=(_schema(0), *items),
         ok=found.ok,
         basis="exact",
-        assumptions=HOW | tokens,
+        assumptions={**HOW, **tokens},
     )
 
 
-def _item(source: Source, one: Check) -> CheckItem:
+def _item(file: CardFile, one: Check) -> CheckItem:
     line = 0
     if not one.ok:
-        line = next(filter(None, map(source.line, one.paths)), 1 if source.file else 0)
+        line = next(filter(None, map(file.line, one.paths)), 1 if file.file else 0)
     return CheckItem(
         name=one.name, expected=one.expected, got=one.got, ok=one.ok, hint=one.hint, line=line
     )
 
 
-def _invalid(source: Source, error: InvalidFileError) -> CheckResult:
+def _invalid(file: CardFile, error: InvalidFileError) -> CheckResult:
     """A file without a card: one failed comparison a mistake."""
-    shown = _shown(source.file)
+    shown = _shown(file.file)
     return CheckResult(
-        card=shown or source.name,
+        card=shown or file.name,
         file=shown,
-        checks=tuple(_mistake(source, problem) for problem in error.problems),
+        checks=tuple(_mistake(file, problem) for problem in error.problems),
         ok=False,
         basis="exact",
         assumptions=HOW,
@@ -169,9 +169,9 @@ def _schema(mistakes: int) -> CheckItem:
     return CheckItem(name="schema", expected=0, got=mistakes, ok=not mistakes, hint="", line=0)
 
 
-def _mistake(source: Source, problem: Problem) -> CheckItem:
+def _mistake(file: CardFile, problem: Problem) -> CheckItem:
     """A mistake of a file; its message starts with the place."""
-    found = re.match(rf"{re.escape(source.file or '')}:(?:(\d+):)? *(.*)", problem.message, re.S)
+    found = re.match(rf"{re.escape(file.file or '')}:(?:(\d+):)? *(.*)", problem.message, re.DOTALL)
     line, told = (found[1], found[2]) if found else (None, problem.message)
     hint = f"{told}; {problem.hint}" if problem.hint else told
     return CheckItem(name="schema", expected=0, got=1, ok=False, hint=hint, line=int(line or 1))

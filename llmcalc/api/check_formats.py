@@ -40,7 +40,7 @@ def github(results: Sequence[CheckResult]) -> str:
 
 def junit(results: Sequence[CheckResult]) -> str:
     """A test suite with a case for every comparison."""
-    from xml.etree import ElementTree as ET  # noqa: N817, PLC0415  (writes only; the usual name)
+    from xml.etree import ElementTree as ET  # noqa: PLC0415  (writes only; the usual name)
 
     items = [(one, item) for one in results for item in one.checks]
     counts = {"tests": str(len(items)), "failures": str(sum(not item.ok for _, item in items))}

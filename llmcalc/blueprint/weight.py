@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import prod
 from typing import Literal, NamedTuple
 
 from llmcalc.formula import evaluate
@@ -62,14 +63,10 @@ def weight(
     learned: bool = True,
 ) -> Weight:
     """A weight whose shape is what `text` means for `dims`: `"h·d_k, d"` is (h·d_k, d)."""
-    shape = tuple(_size(axis, dims) for axis in _axes(text))
-    numel = 1
-    for size in shape:
-        numel *= size
+    shape = tuple([_size(axis, dims) for axis in _axes(text)])
     return Weight(
-        name=name, text=text, dims=dims, shape=shape, numel=numel, component=component, role=role,
-        units=units, axis=axis, experts=experts, learned=learned,
-    )  # fmt: skip
+        name, text, dims, shape, prod(shape), component, role, units, axis, experts, learned
+    )
 
 
 def _size(axis: str | tuple[str, ...], dims: dict[str, int]) -> int:

@@ -27,11 +27,40 @@ class _SpecOnly(pickle.Unpickler):
     """An unpickler that makes dataclasses of the spec and nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if module.startswith("llmcalc.spec."):
-            found = getattr(sys.modules.get(module), name, None)
-            if isinstance(found, type) and hasattr(found, "__dataclass_fields__"):
-                return found
-        raise pickle.UnpicklingError(f"{module}.{name} has no place in the cache")
+        return _admitted(module, name)
+
+
+@lru_cache(maxsize=None)
+def _admitted(module: str, name: str) -> Any:
+    if (module, name) == (__name__, _made.__name__):
+        return _made
+    if module.startswith("llmcalc.spec."):
+        found = getattr(sys.modules.get(module), name, None)
+        if isinstance(found, type) and hasattr(found, "__dataclass_fields__"):
+            return found
+    raise pickle.UnpicklingError(f"{module}.{name} has no place in the cache")
+
+
+class _ByPosition(pickle.Pickler):
+    """Dataclasses as their values in order: opened in half the time of the way of dataclasses."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, type) or not hasattr(obj, "__dataclass_fields__"):
+            return NotImplemented
+        return _made, (type(obj), *(getattr(obj, name) for name in obj.__dataclass_fields__))
+
+
+def _made(kind: Any, *values: Any) -> Any:
+    made = object.__new__(kind)
+    for name, value in zip(kind.__dataclass_fields__, values, strict=True):
+        object.__setattr__(made, name, value)
+    return made
+
+
+def _pickled(value: Any) -> bytes:
+    file = io.BytesIO()
+    _ByPosition(file, pickle.HIGHEST_PROTOCOL).dump(value)
+    return file.getvalue()
 
 
 class Cache(Generic[T]):
@@ -96,7 +125,7 @@ def _fresh(kind: type[Any], raw: bytes, origin: str) -> _Entry:
     from llmcalc.catalog.yamlfile import decoded, read  # noqa: PLC0415
 
     value = validate(kind, read(decoded(raw, origin), origin))
-    return (value.name, *value.aliases), pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    return (value.name, *value.aliases), _pickled(value)
 
 
 def _entries(path: str) -> dict[bytes, _Entry]:

@@ -63,15 +63,16 @@ class Shelf(Generic[T]):
     def all(self, on_problem: OnProblem = ignore) -> tuple[T, ...]:
         """One of each name, by name; `on_problem` hears of every file that cannot be used."""
         found: dict[str, T] = {}
+        kept = self.cache
         for folder in self.folders():
             for path in _paths(folder, on_problem):
                 try:
-                    value = self.cache.value(content(path), path)
+                    value = kept.value(content(path), path)
                 except InvalidFileError as error:
                     on_problem(error)
                 else:
                     found[canonical(value.name)] = value
-        self.cache.save()
+        kept.save()
         return tuple(found[name] for name in sorted(found))
 
     def paths(self, on_problem: OnProblem = ignore) -> tuple[str, ...]:
@@ -84,9 +85,8 @@ class Shelf(Generic[T]):
         found = None
         for folder in self.folders():
             for (own, *aliases), path in self._listed(folder, ignore):
-                if canonical(own) == wanted:
-                    found = path
-                elif found is None and any(canonical(one) == wanted for one in aliases):
+                known = any(canonical(one) == wanted for one in aliases)
+                if canonical(own) == wanted or (known and found is None):
                     found = path
         self.cache.save()
         return found

@@ -17,8 +17,9 @@ Path = tuple[str | int, ...]
 
 TEXT = frozenset(
     {
-        "name", "family", "aliases", "released", "source", "confidence", "notes", "published", "kind",
-        "activation", "modality", "scale", "max_position_embeddings", "rotary_dim", "placement",
+        "name", "family", "aliases", "released", "source", "confidence", "notes", "published",
+        "kind", "activation", "modality", "scale", "max_position_embeddings", "rotary_dim",
+        "placement",
     }
 )  # fmt: skip
 """Fields that no parameter hangs on."""
@@ -115,7 +116,7 @@ def _field(name: str, hint: Any, value: Any, path: Path) -> Field | None:
 
 
 def _flat(hint: Any) -> Iterator[Any]:
-    """Types, words, ranges and None that an annotation is made of; of tuples and classes nothing."""
+    """Types, words, ranges and None that an annotation is made of, classes as they are."""
     if get_origin(hint) is Annotated:
         yield from (hint.__origin__, *hint.__metadata__)
     elif get_origin(hint) in {Union, UnionType}:

@@ -72,5 +72,6 @@ def _left(card: ModelCard, missing: int) -> str:
             )
     if missing > 0 and missing % layers == 0 and missing // layers in {16, 32, 48, 64, 80, 128}:
         each = missing // layers
-        return f"the file holds rotary frequencies: stored: [{{name: inv_freq, shape: [{layers}, {each}]}}]"
+        shape = f"[{layers}, {each}]"
+        return f"the file holds rotary frequencies: stored: [{{name: inv_freq, shape: {shape}}}]"
     return ""

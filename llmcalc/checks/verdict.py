@@ -1,4 +1,4 @@
-"""The verdict on a card: its published count, and every quantity of two witnesses, to the integer."""
+"""The verdict on a card: its published count, and every quantity of both witnesses."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ Group = Literal["matmul", "attention", "other"]
 TWICE, FLASH, SCORES, AGAIN, NOT = (3, 1), (7, 2), (4, 1), (4, 1), (1, 1)
 """Forward and backward over forward, as a fraction: two gradients for most; flash attention's
 backward computes its scores again, five products to the forward's two (arXiv:2307.08691, section
-3.1), three of them as wide as keys and two as wide as values; a scan computes its states again before
-its two gradients; nothing where the loss does not flow back."""
+3.1), three of them as wide as keys and two as wide as values; a scan computes its states again
+before its two gradients; nothing where the loss does not flow back."""
 
 NAMES = {
     ("matmul", TWICE): "matmul",

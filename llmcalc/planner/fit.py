@@ -90,7 +90,10 @@ class Planner:
         """The split that was asked for, else the one that needs least memory on each GPU."""
         if ask.parallel:
             return ask.parallel
-        needs = [(self._needed(ask, each), each) for each in splits(self.ledger, ask.gpus)]
+        allowed = list(splits(self.ledger, ask.gpus))
+        if len(allowed) == 1:
+            return allowed[0]
+        needs = [(self._needed(ask, each), each) for each in allowed]
         return min(needs, key=lambda need: (need[0], need[1].gpus, need[1].pp))[1]
 
     def _seq(self, ask: Ask) -> int:

@@ -56,5 +56,5 @@ class BlockTwin(nn.Module):
         return x
 
     def _norm(self, number: int) -> nn.Module:
-        """The norm of that number; parts beyond the last share it, without norms nothing happens."""
+        """The norm of that number; parts beyond the last share it; without norms, nothing."""
         return self.norms[min(number, len(self.norms) - 1)] if len(self.norms) else nn.Identity()

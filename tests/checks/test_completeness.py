@@ -13,7 +13,7 @@ from llmcalc.catalog.find import cards
 from llmcalc.spec.card import Block, ModelCard
 from llmcalc.spec.parts import PARTS
 from llmcalc.twin.kinds import TWINS
-from tests.checks.mutants import PARTS as MUTATED
+from tests.checks.parts import PARTS as MUTATED
 
 UNUSED: dict[str, str] = {}
 """Kinds that no card of the catalog has, each with the reason."""

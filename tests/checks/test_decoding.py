@@ -12,7 +12,7 @@ from llmcalc.spec.card import Block, ModelCard, Stack
 from llmcalc.spec.parts import Attention, Indexer, LatentAttention, Mlp, Moe, Part
 from llmcalc.twin.model import ModelTwin
 from llmcalc.twin.setting import Kernel, Pass
-from tests.checks.mutants import MLP, PARTS, card
+from tests.checks.parts import MLP, PARTS, card
 
 TOKENS, FIRST = 12, 5
 ATTENTION = Attention(num_heads=4, num_kv_heads=2, head_dim=8)

@@ -13,7 +13,8 @@ from llmcalc.checks.quantities import NAMES, Sizes, sizes
 from llmcalc.checks.twin_numbers import measured
 from llmcalc.spec.card import Block, Embedding, ModelCard, Mtp, Published, Stack, Tensor, Tower
 from llmcalc.spec.parts import PARTS, Indexer
-from tests.checks.mutants import ATTENTION, MLP, MUTANTS, PLAIN, SAME, card
+from tests.checks.mutants import MUTANTS, PLAIN, SAME
+from tests.checks.parts import ATTENTION, MLP, card
 
 CLASSES = (*PARTS, Indexer, Embedding, Tensor, Block, Stack, Tower, Mtp, ModelCard)
 FIELDS = [(one, field.name) for one in CLASSES for field in fields(one) if field.name != "kind"]
@@ -39,7 +40,7 @@ def twin_of(monkeypatch: pytest.MonkeyPatch) -> object:
 @pytest.mark.parametrize("key", FIELDS, ids=_named)
 def test_every_field_has_a_mutant_or_a_reason_why_not(key: tuple[type, str]) -> None:
     assert (key in MUTANTS) != (key in SAME), (
-        f"{_named(key)} needs one entry in tests/checks/mutants"
+        f"{_named(key)} needs one entry in mutants.py or parts.py"
     )
 
 

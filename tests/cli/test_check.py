@@ -201,7 +201,7 @@ def test_a_folder_without_cards_ends_with_4(tmp_path: Path, llmcalc: Llmcalc) ->
 
 
 def test_a_card_from_stdin_has_no_line(llmcalc: Llmcalc, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("llmcalc.catalog.files.stdin", lambda: OFF.encode())
+    monkeypatch.setattr("llmcalc.catalog.files.stdin", OFF.encode)
     run = llmcalc("check", "-", "--format", "github")
     assert run.code == 6
     assert run.out.startswith("::error title=llmcalc check zz-off::published: ")

@@ -147,7 +147,7 @@ def test_a_factorised_embedding_adds_two_projections() -> None:
 
 
 def test_training_is_three_forwards_of_matmul_and_flash_attention_scores_twice() -> None:
-    """Flash: scores, their recomputation, dQ and dK are d_k wide; values, dV and dP are d_v wide."""
+    """Flash: scores, they again, dQ and dK are d_k wide; values, dV and dP are d_v wide."""
     forward = _flops(Attention(**GQA), Mlp(intermediate_size=6))
     trained = _flops(Attention(**GQA), Mlp(intermediate_size=6), phase="train")
     assert trained.matmul == sum(trained.by_component.values()) == 3 * forward.matmul

@@ -1,4 +1,4 @@
-"""The twin computes what the class of transformers computes: same weights, same tokens, same logits."""
+"""The twin computes what the class of transformers computes: same weights, same logits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ pytestmark = [pytest.mark.witness, pytest.mark.filterwarnings("ignore")]
 TOKENS, PROMPT = 12, 7
 SMALL: dict[str, Any] = {
     "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "vocab_size": 100, "max_position_embeddings": 64, "rms_norm_eps": 1e-6,
+    "num_key_value_heads": 2, "vocab_size": 100, "max_position_embeddings": 64,
+    "rms_norm_eps": 1e-6,
 }  # fmt: skip
 LATENT: dict[str, Any] = SMALL | {
     "num_key_value_heads": 4, "q_lora_rank": 24, "kv_lora_rank": 16, "qk_nope_head_dim": 8,
@@ -52,7 +53,8 @@ NAMES = {
     "lm_head": "ends.lm_head", "model.layers": "layers", "self_attn.": "parts.0.",
     ".mlp.": ".parts.1.", "input_layernorm": "norms.0", "post_attention_layernorm": "norms.1",
     "kv_a_proj_with_mqa": "kv_a_proj", "a_layernorm": "a_norm", "shared_experts": "shared",
-    "gate.e_score_correction_bias": "correction_bias", "parts.1.gate.weight": "parts.1.router.weight",
+    "gate.e_score_correction_bias": "correction_bias",
+    "parts.1.gate.weight": "parts.1.router.weight",
 }  # fmt: skip
 """Their names of weights and ours, in the order of replacement."""
 
@@ -74,7 +76,7 @@ def _renamed(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 def _pair(name: str, kernel: Kernel) -> tuple[Any, ModelTwin]:
     """The class and the twin with one set of random weights, all of them."""
     torch.manual_seed(0)
-    config = transformers.AutoConfig.for_model(name.split()[0], **CONFIGS[name])
+    config = transformers.AutoConfig.for_model(name.split(maxsplit=1)[0], **CONFIGS[name])
     config._attn_implementation = kernel
     model = transformers.AutoModelForCausalLM.from_config(config).eval()
     for parameter in model.parameters():

@@ -42,6 +42,7 @@ def _normed(part: Attention, dims: dict[str, int], context: Context) -> tuple[Ke
         for one in by_norm(
             "head norm", f"{count}·d_k", dims, context.norm,
             rows="1" if part.qk_norm == "full" else count,
+            per="encoded" if part.cross and count == "h_kv" else "token",
         )
     )  # fmt: skip
 

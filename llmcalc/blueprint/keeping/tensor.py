@@ -52,7 +52,7 @@ def kept(
 
 
 def by_norm(
-    name: str, width: str, dims: dict[str, int], kind: Norm, *, rows: str = "1"
+    name: str, width: str, dims: dict[str, int], kind: Norm, *, rows: str = "1", per: Per = "token"
 ) -> tuple[Kept, ...]:
     """Inside a norm over `width` elements in `rows` rows.
 
@@ -60,13 +60,13 @@ def by_norm(
     """
     if kind == "rms":
         return (
-            kept(f"{name} in float32", width, dims, 4),
-            kept(f"{name} scale", rows, dims, 4),
-            kept(f"{name} before its weight", width, dims),
+            kept(f"{name} in float32", width, dims, 4, per=per),
+            kept(f"{name} scale", rows, dims, 4, per=per),
+            kept(f"{name} before its weight", width, dims, per=per),
         )
     return (
-        kept(f"{name} input", width, dims),
-        kept(f"{name} mean and deviation", f"2·({rows})", dims, 4),
+        kept(f"{name} input", width, dims, per=per),
+        kept(f"{name} mean and deviation", f"2·({rows})", dims, 4, per=per),
     )
 
 

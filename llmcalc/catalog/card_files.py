@@ -15,7 +15,7 @@ Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class CardFile:
     """What a user named, and the file it means."""
 
     name: str
@@ -39,8 +39,8 @@ class Source:
             return 0
 
 
-def sources(names: Sequence[str]) -> tuple[Source, ...]:
-    """A source for each name, path, card of a folder, or of the catalog where nothing is named.
+def card_files(names: Sequence[str]) -> tuple[CardFile, ...]:
+    """A file for each name, path, card of a folder, or of the catalog where nothing is named.
 
     Raises UnknownNameError where a name means nothing, InvalidFileError for a folder without cards.
     """
@@ -50,18 +50,18 @@ def sources(names: Sequence[str]) -> tuple[Source, ...]:
     return tuple(found)
 
 
-def _named(name: str) -> Iterator[Source]:
+def _named(name: str) -> Iterator[CardFile]:
     path = os.path.expanduser(name)
     is_known = not files.is_path(name) and CARDS.path(name) is not None
     if name != "-" and not is_known and os.path.isdir(path):
         yield from _folder(path)
     elif name == "-":
-        yield Source(name="-", file=None)
+        yield CardFile(name="-", file=None)
     elif files.is_path(name):
         files.content(path, files.LARGEST_CONFIG)  # a missing file is said before work begins
-        yield Source(name=name, file=path)
+        yield CardFile(name=name, file=path)
     else:
-        yield Source(name=name, file=CARDS.path(name) or _existing(name))
+        yield CardFile(name=name, file=CARDS.path(name) or _existing(name))
 
 
 def _existing(name: str) -> str | None:
@@ -71,7 +71,7 @@ def _existing(name: str) -> str | None:
     return None
 
 
-def _folder(path: str) -> Iterator[Source]:
+def _folder(path: str) -> Iterator[CardFile]:
     """The cards of a folder, and its config.json."""
     inside = sorted(os.listdir(path))
     wanted = [one for one in inside if _is_yaml(one) or one == "config.json"]
@@ -82,10 +82,10 @@ def _folder(path: str) -> Iterator[Source]:
         yield _file(os.path.join(path, one))
 
 
-def _file(path: str) -> Source:
+def _file(path: str) -> CardFile:
     # A bare file name could be a model's name.
     plain = files.is_path(path)
-    return Source(name=path if plain else os.path.join(".", path), file=path)
+    return CardFile(name=path if plain else os.path.join(".", path), file=path)
 
 
 def _is_yaml(path: str) -> bool:
