@@ -77,7 +77,7 @@ def latent_attentions(draw: st.DrawFn) -> LatentAttention:
         q_lora_rank=draw(st.none() | st.integers(8, 24)),
         kv_lora_rank=draw(st.integers(8, 24)),
         qk_nope_head_dim=draw(st.integers(2, 12)),
-        qk_rope_head_dim=draw(st.integers(1, 8)),
+        qk_rope_head_dim=draw(st.sampled_from([2, 4, 6, 8])),
         v_head_dim=draw(st.integers(2, 12)),
         indexer=draw(st.none() | indexer),
     )

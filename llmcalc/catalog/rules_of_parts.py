@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from llmcalc.catalog.walk import Broken, parts, parts_of, stacks
 from llmcalc.spec.card import ModelCard
-from llmcalc.spec.parts import Attention, Moe
+from llmcalc.spec.parts import Attention, LatentAttention, Moe
 from llmcalc.spec.recurrent import GatedDeltaNet, Mamba2
 
 
@@ -30,17 +30,31 @@ def heads_divide(card: ModelCard) -> Iterator[Broken]:
 
 
 def rotary_fits(card: ModelCard) -> Iterator[Broken]:
-    """No more dimensions rotate than a head has."""
+    """No more dimensions rotate than a head has, and they rotate in pairs."""
     for stack in stacks(card):
         for path, part in parts_of(stack, Attention):
             if part.head_dim is None and stack.hidden_size % part.num_heads:
                 continue  # said by heads_divide
             head_dim = part.head_dim or stack.hidden_size // part.num_heads
-            if (part.rotary_dim or 0) > head_dim:
+            rotating = head_dim if part.rotary_dim is None else part.rotary_dim
+            if rotating > head_dim:
                 yield (
                     (*path, "rotary_dim"),
-                    f"{part.rotary_dim} is more than head_dim {head_dim}",
+                    f"{rotating} is more than head_dim {head_dim}",
                     "rotary_dim counts dimensions of one head",
+                )
+            elif rotating % 2 and not part.cross:
+                yield (
+                    (*path, "head_dim" if part.rotary_dim is None else "rotary_dim"),
+                    f"{rotating} dimensions of a head cannot rotate in pairs",
+                    "an even rotary_dim; 0 where positions do not rotate",
+                )
+        for path, latent in parts_of(stack, LatentAttention):
+            if latent.qk_rope_head_dim % 2:
+                yield (
+                    (*path, "qk_rope_head_dim"),
+                    f"{latent.qk_rope_head_dim} dimensions of a head cannot rotate in pairs",
+                    "an even number",
                 )
 
 

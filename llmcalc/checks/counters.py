@@ -42,7 +42,7 @@ def flops(call: Callable[[], object]) -> int:
 
 
 def kept(call: Callable[[], object], apart: Iterable[Tensor]) -> int:
-    """Bytes of every storage that autograd saves in a call, each once, `apart` from some tensors."""
+    """Bytes of every storage that autograd saves in a call, once each, `apart` from some."""
     known = {_storage(one) for one in apart}
     alive: list[Tensor] = []
     size = 0

@@ -82,6 +82,8 @@ CARDS = [
     Bad("num_heads: 8,", "num_heads: 10,", 11, "10 does not divide hidden_size 64", "say head_dim"),
     Bad("num_kv_heads: 2", "num_kv_heads: 3", 11, "3 does not divide num_heads 8"),
     Bad("num_kv_heads: 2", "rotary_dim: 9", 11, "9 is more than head_dim 8"),
+    Bad("num_kv_heads: 2", "rotary_dim: 5", 11, "5 dimensions of a head cannot rotate in pairs"),
+    Bad("num_heads: 8,", "num_heads: 8, head_dim: 7,", 11, "7 dimensions of a head cannot rotate"),
     Bad("intermediate_size: 256}", "intermediate_size: 256, activation: swish}", 12, "silu, gelu"),
     Bad("  sparse:\n", "  3x:\n", 13, "blocks.3x has a key that is not a word", "rename"),
     Bad(

@@ -26,6 +26,7 @@ from tests import strategies
 from tests.catalog.conftest import CARD, GPU
 
 WIDTHS = st.integers(1, 2**24)
+EVEN = st.sampled_from([2, 64, 128, 192, 512])
 FLAGS = st.booleans()
 LINES = (
     st.text(min_size=1, max_size=300)
@@ -44,12 +45,12 @@ ATTENTION = st.builds(
     Attention,
     num_heads=st.just(4),
     num_kv_heads=st.sampled_from([None, 1, 2, 4]),
-    head_dim=st.integers(64, 512),
+    head_dim=EVEN,
     v_head_dim=st.none() | WIDTHS,
     qkv_bias=FLAGS,
     qk_norm=st.sampled_from([None, "head", "full"]),
     window=st.none() | st.integers(1, 2**40),
-    rotary_dim=st.none() | st.integers(0, 64),
+    rotary_dim=st.none() | st.sampled_from([0, 2, 20, 64]),
 )
 LATENT = st.builds(
     LatentAttention,
@@ -57,7 +58,7 @@ LATENT = st.builds(
     q_lora_rank=st.none() | WIDTHS,
     kv_lora_rank=WIDTHS,
     qk_nope_head_dim=WIDTHS,
-    qk_rope_head_dim=WIDTHS,
+    qk_rope_head_dim=EVEN,
     v_head_dim=WIDTHS,
 )
 MLP = st.builds(Mlp, intermediate_size=WIDTHS, gated=FLAGS, bias=FLAGS)

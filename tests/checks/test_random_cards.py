@@ -51,9 +51,8 @@ def _part(part: Part, *, rms: bool) -> Part:
             # keys and values would be one tensor in memory, which autograd keeps once
             return replace(part, k_eq_v=False)
         case LatentAttention():
-            # pairs of dimensions turn; a single head is a view where several are a copy
-            even = part.qk_rope_head_dim + part.qk_rope_head_dim % 2
-            return replace(part, qk_rope_head_dim=even, num_heads=max(part.num_heads, 2))
+            # a single head is a view where several are a copy
+            return replace(part, num_heads=max(part.num_heads, 2))
         case Moe():
             # a grouped matmul reads rows of whole 16 bytes
             return replace(part, intermediate_size=-(-part.intermediate_size // 8) * 8)

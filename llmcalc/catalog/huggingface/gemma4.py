@@ -33,28 +33,46 @@ from llmcalc.catalog.huggingface.towers import Stack, Tensors, transformer
 
 
 def gemma4_text(c: Config) -> Body:
-    """Wider heads on layers that see all, whose values may be their keys; experts beside an MLP."""
+    """Wider heads on layers that see all, whose values may be their keys; experts beside an MLP.
+
+    The class drops the idle key and value weights of the last layers, the published files hold
+    them.
+    """
     count = c.layer_count()
     types = layer_types(c, every(c, 6))
     types = [*types[:-1], FULL]
-    if c.count("num_kv_shared_layers"):
-        hint = "releases hold weights for them that the class leaves out: write a card by hand"
-        raise c.bad("num_kv_shared_layers above 0 is not understood", hint)
+    own = count - _gemma4_shared(c, types)
     if c.value("use_bidirectional_attention") not in (None, "vision"):
         raise c.wrong("use_bidirectional_attention", "vision or null")
-    c.value("use_double_wide_mlp")  # of the layers that share, of which there are none
-    feeds, narrow = _gemma4_feeds(c), c.count("hidden_size_per_layer_input")
+    narrow = c.count("hidden_size_per_layer_input")
     extra = [*_gemma4_router(c), *(per_layer_input(c, narrow) if narrow else ())]
     norms = 4 + (3 if c.flag("enable_moe_block") else 0) + (1 if narrow else 0)
+    more = {"norms": norms, "placement": "sandwich"}
     parts = {"local": _gemma4_local(c, types), "global": _gemma4_global(c)}
-    blocks = {
-        name: with_extra(block(part, *feeds, norms=norms, placement="sandwich"), extra)
-        for name, part in parts.items()
-    }
+    feeds, reusing = _gemma4_feeds(c, 1), _gemma4_feeds(c, 2 if c.flag("use_double_wide_mlp") else 1)
+    blocks = {name: with_extra(block(part, *feeds, **more), extra) for name, part in parts.items()}
+    for name, part in parts.items():
+        again = {"attn": part["attn"] | {"kv_reuse": True}}
+        blocks[f"{name}_reuse"] = with_extra(block(again, *reusing, **more), extra)
     names = ["local" if one == SLIDING else "global" for one in types]
+    names = [*names[:own], *(f"{one}_reuse" for one in names[own:])]
     c.value("vocab_size_per_layer_input")
     tables = {"extra": per_layer_tables(c, count)} if narrow else {}
     return body(c, names, blocks, embedding=SCALED, **tables)
+
+
+def _gemma4_shared(c: Config, types: list[str]) -> int:
+    """How many of the last layers read the caches of earlier ones, of which each kind has some."""
+    shared = c.count("num_kv_shared_layers")
+    if not shared:
+        return 0
+    for key in ("attention_k_eq_v", "enable_moe_block"):
+        if c.flag(key):
+            raise c.bad(f"num_kv_shared_layers above 0 with {key} is not understood")
+    own = types[: len(types) - shared]
+    if shared >= len(types) or set(own) != set(types):
+        raise c.bad("num_kv_shared_layers leaves a kind of attention without a cache")
+    return shared
 
 
 def _gemma4_local(c: Config, types: list[str]) -> dict[str, Any]:
@@ -77,8 +95,8 @@ def _gemma4_global(c: Config) -> dict[str, Any]:
     return {"attn": part | {"head_dim": wide} | rotary}
 
 
-def _gemma4_feeds(c: Config) -> list[dict[str, Any]]:
-    feeds = [mlp(c, acts=ACTS)]
+def _gemma4_feeds(c: Config, wide: int) -> list[dict[str, Any]]:
+    feeds = [mlp(c, wide * c.size("intermediate_size"), acts=ACTS)]
     for key in ("num_experts", "top_k_experts", "moe_intermediate_size"):
         c.value(key)
     if not c.flag("enable_moe_block"):
