@@ -30,7 +30,7 @@ class _SpecOnly(pickle.Unpickler):
         return _admitted(module, name)
 
 
-@lru_cache(maxsize=None)
+@lru_cache
 def _admitted(module: str, name: str) -> Any:
     if (module, name) == (__name__, _made.__name__):
         return _made
