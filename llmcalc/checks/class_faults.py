@@ -64,7 +64,10 @@ FAULTS = {
     ),
 }
 """By model_type."""
-SAME_FAULT = {"mt5": "t5", "umt5": "t5", "gemma3n": "gemma3n_text"}
+SAME_FAULT = {
+    "mt5": "t5", "umt5": "t5", "gemma3n": "gemma3n_text", "gemma4": "gemma3n_text",
+    "gemma4_text": "gemma3n_text",
+}  # fmt: skip
 """Types whose class has the fault of another."""
 
 

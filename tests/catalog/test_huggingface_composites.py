@@ -59,6 +59,10 @@ UNSIZED = without(VIT, "image_size")
 GEMMA3 = of("gemma3", WIDE, SIGLIP)
 LLAVA = of("llava", LLAMA, CLIP)
 GEMMA4 = WIDE | {"num_hidden_layers": 6, "hidden_size_per_layer_input": 0}
+SHARED = GEMMA4 | {
+    "num_hidden_layers": 4, "num_kv_shared_layers": 2, "global_head_dim": 32,
+    "layer_types": ["sliding_attention", "full_attention"] * 2,
+}  # fmt: skip
 COUNTED: list[tuple[str, dict[str, Any], int]] = [
     ("Gemma 3", GEMMA3, 117_408),
     ("Gemma 3, a pooling head by default", of("gemma3", WIDE, VIT), 124_880),
@@ -92,6 +96,10 @@ COUNTED: list[tuple[str, dict[str, Any], int]] = [
     ("Gemma 4 without towers", {"model_type": "gemma4", "text_config": GEMMA4 | {
         "global_head_dim": 32, "attention_k_eq_v": True, "num_global_key_value_heads": 1}},
      211_488),
+    ("Gemma 4 whose last layers share caches", {"model_type": "gemma4",
+                                                "text_config": SHARED}, 167_936),
+    ("Gemma 4 with wider layers that share", {"model_type": "gemma4", "text_config": SHARED | {
+        "use_double_wide_mlp": True}}, 204_800),
     ("Gemma 4 with experts and sound", of("gemma4", GEMMA4 | {
         "enable_moe_block": True, "num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": 24,
         "hidden_size_per_layer_input": 8, "vocab_size_per_layer_input": 200}, UNSIZED | {
@@ -118,8 +126,14 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("heads of the tower", of("gemma3", WIDE, SIGLIP | {"num_attention_heads": 5}), "by 5"),
     ("the projector's layers", LLAVA | {"vision_feature_layer": "last"}, "vision_feature_layer"),
     ("shared indexers", INDEXED | {"model_type": "glm_moe_dsa", "index_topk_freq": 4}, "topk_freq"),
-    ("caches that Gemma 4 shares", {"model_type": "gemma4", "text_config": GEMMA4 | {
-        "num_kv_shared_layers": 2}}, "num_kv_shared_layers"),
+    ("caches that no layer fills", {"model_type": "gemma4", "text_config": SHARED | {
+        "num_kv_shared_layers": 3}}, "a kind of attention without a cache"),
+    ("caches that all layers share", {"model_type": "gemma4", "text_config": SHARED | {
+        "num_kv_shared_layers": 4}}, "a kind of attention without a cache"),
+    ("shared caches of keys alone", {"model_type": "gemma4", "text_config": SHARED | {
+        "attention_k_eq_v": True}}, "with attention_k_eq_v"),
+    ("shared caches beside experts", {"model_type": "gemma4", "text_config": SHARED | {
+        "enable_moe_block": True}}, "with enable_moe_block"),
     ("EXAONE without windows", TEXT | {"model_type": "exaone4", "sliding_window": None}, "layer_t"),
     ("DeepSeek-V4", {"model_type": "deepseek_v4"}, "hyper-connections"),
 ]  # fmt: skip

@@ -100,7 +100,10 @@ def block(*parts: dict[str, Any], norms: int = 2, placement: str = "pre") -> Blo
 
 
 def rotary_dim(c: Config, factor: float = 1.0, key: str = "partial_rotary_factor") -> int | None:
-    """Dimensions of a head that rotate, None for all, of a class that heeds partial rotation."""
+    """Dimensions of a head that rotate, None for all, of a class that heeds partial rotation.
+
+    A class has a frequency for every second dimension, an odd last one too, and each turns a pair.
+    """
     ropes = [c.value(one) for one in ("rope_parameters", "rope_scaling")]
     inside = [rope.get("partial_rotary_factor") for rope in ropes if isinstance(rope, dict)]
     for given in (*inside, c.value(key)):
@@ -109,7 +112,10 @@ def rotary_dim(c: Config, factor: float = 1.0, key: str = "partial_rotary_factor
                 raise c.bad(f"{key} must be a number from 0 to 1, not {given!r:.40}")
             factor = given
             break
-    return None if factor == 1 else int(head_dim(c) * factor)
+    if factor == 1:
+        return None
+    rotating = int(head_dim(c) * factor)
+    return rotating + rotating % 2
 
 
 def body(c: Config, names: list[str], blocks: dict[str, Block], **more: Any) -> Body:

@@ -6,7 +6,15 @@ from math import isqrt
 
 from llmcalc.checks.hf_config import dense, experts, gemma_n
 from llmcalc.checks.hf_config.facts import Keys, first, has, layers, shape
-from llmcalc.checks.hf_config.towers import idefics, internvit, seer, siglip, sizes, tower
+from llmcalc.checks.hf_config.towers import (
+    conformer,
+    idefics,
+    internvit,
+    seer,
+    siglip,
+    sizes,
+    tower,
+)
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.parts import Attention
 
@@ -108,7 +116,7 @@ def llama4(card: ModelCard) -> Keys:
 
 
 def gemma4(card: ModelCard) -> Keys:
-    """Gemma 4 behind a vision transformer."""
+    """Gemma 4 behind a vision transformer, and a conformer where it hears."""
     stack = tower(card)
     side = isqrt(shape(stack.extra, "input_proj")[1] // 3)
     part = first(stack, Attention)
@@ -119,4 +127,6 @@ def gemma4(card: ModelCard) -> Keys:
         "patch_size": side,
         "position_embedding_size": shape(stack.extra, "position_embedding_table")[1],
     }
-    return joined(card, "gemma4_text", gemma_n.gemma4_text(card), vision)
+    whole = joined(card, "gemma4_text", gemma_n.gemma4_text(card), vision)
+    hears = any(one.modality == "audio" for one in card.towers)
+    return whole | ({"audio_config": conformer(tower(card, "audio"))} if hears else {})

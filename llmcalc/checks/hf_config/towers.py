@@ -83,6 +83,20 @@ def idefics(stack: Stack) -> Keys:
     return sizes(stack) | square
 
 
+def conformer(stack: Stack) -> Keys:
+    """The conformer that Gemma 4 hears with, whose feed-forward parts are four times as wide."""
+    told = sizes(stack)
+    if told.pop("intermediate_size") != 4 * (stack.hidden_size or 1):
+        raise NotExpressibleError("feed-forward parts of the conformer not four times as wide")
+    channels = [shape(stack.extra, f"subsample.conv_{at}")[0] for at in (0, 1)]
+    return told | {
+        "model_type": "gemma4_audio",
+        "conv_kernel_size": shape(layers(stack)[0].extra, "lconv1d.depthwise_conv1d")[2],
+        "subsampling_conv_channels": channels,
+        "output_proj_dims": shape(stack.extra, "output_proj.weight")[0],
+    }
+
+
 def seer(card: ModelCard) -> Keys:
     """The tower that LLaVA and its kin chose, known by its tensors."""
     stack = tower(card)
