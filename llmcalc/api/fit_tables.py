@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from llmcalc.api.setup import shown
 from llmcalc.engines.memory import bounded
-from llmcalc.report.model import Column, Table
+from llmcalc.report.model import Column, Deferred, Row, Table
 
 if TYPE_CHECKING:
     from llmcalc.api.fit import Placed
@@ -33,27 +33,27 @@ COLUMNS = (
 
 def overview(placed: Sequence[Placed], *, everything: bool) -> tuple[Table, ...]:
     """The whole selection; a first screen shows the best, and counts the rest."""
-    brief = tuple(range(len(placed))) if everything else _first_screen(placed)
-    return (_models(placed, brief, _rest(placed, brief)),)
+    first, rest = (placed, []) if everything else _first_screen(placed)
+    return (_models(placed, first, _counted(rest)),)
 
 
 def named(placed: Sequence[Placed], ask: Ask) -> tuple[Table, ...]:
     """Each model in a row, and below it its parts and advice."""
     details = (table for one in placed for table in _details(one, ask))
-    return (_models(placed, tuple(range(len(placed))), ""), *details)
+    return (_models(placed, placed, ""), *details)
 
 
-def _models(placed: Sequence[Placed], brief: tuple[int, ...], note: str) -> Table:
+def _models(placed: Sequence[Placed], first: Sequence[Placed], note: str) -> Table:
     return Table(
         title="memory needed on each GPU" if placed else "no model matches",
         columns=COLUMNS,
-        rows=tuple(map(_row, placed)),
-        brief=brief,
+        rows=Deferred(lambda: tuple(map(_row, placed))),
+        brief=tuple(map(_row, first)),
         note=note,
     )
 
 
-def _row(one: Placed) -> tuple[str | int | None, ...]:
+def _row(one: Placed) -> Row:
     found = one.found
     return (
         one.card.name, one.count.total, found.verdict, found.needed, found.max_batch,
@@ -61,20 +61,21 @@ def _row(one: Placed) -> tuple[str | int | None, ...]:
     )  # fmt: skip
 
 
-def _first_screen(placed: Sequence[Placed]) -> tuple[int, ...]:
-    """Where the first few of each verdict stand."""
+def _first_screen(placed: Sequence[Placed]) -> tuple[list[Placed], list[Placed]]:
+    """The first few of each verdict, and the rest."""
     seen: Counter[str] = Counter()
-    shown = []
-    for position, one in enumerate(placed):
+    first: list[Placed] = []
+    rest: list[Placed] = []
+    for one in placed:
         seen[one.found.verdict] += 1
-        if seen[one.found.verdict] <= FIRST[one.found.verdict]:
-            shown.append(position)
-    return tuple(shown)
+        few = seen[one.found.verdict] <= FIRST[one.found.verdict]
+        (first if few else rest).append(one)
+    return first, rest
 
 
-def _rest(placed: Sequence[Placed], brief: tuple[int, ...]) -> str:
+def _counted(rest: Sequence[Placed]) -> str:
     """The models that a first screen leaves out, as a count."""
-    hidden = [one.found for position, one in enumerate(placed) if position not in set(brief)]
+    hidden = [one.found for one in rest]
     counts = Counter("context" if found.limit == "context" else found.verdict for found in hidden)
     words = {
         "fits": "{} more fit",

@@ -38,21 +38,41 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """The answer for one model."""
+    """The answer for one model; how far it could grow is worked out when somebody asks."""
 
     verdict: Verdict
     limit: Limit
     """What runs out first, now or when batch and context grow."""
     needed: int
     free: int
-    max_batch: int
-    max_context: int
+    capacity: int
     seq: int
     """Tokens that `needed` holds for: what was asked, or the model's limit where that is less."""
     parallel: Parallel
     stage: memory.Stage
+    """The stage that needs most."""
+    stages: tuple[memory.Stage, ...]
     batch: int
     """Sequences on one replica."""
+    context: int | None
+    """Tokens that the model was made for."""
+
+    @property
+    def max_batch(self) -> int:
+        """The most sequences of `seq` tokens, all replicas together."""
+        with quietly():
+            return self.parallel.dp * min(
+                memory.largest_batch(each, self.seq, self.capacity) for each in self.stages
+            )
+
+    @property
+    def max_context(self) -> int:
+        """The longest sequences at this batch, within the model's own limit."""
+        with quietly():
+            return min(
+                memory.largest_context(each, self.batch, self.capacity, self.context)
+                for each in self.stages
+            )
 
 
 class Planner:
@@ -113,15 +133,13 @@ class Planner:
             limit=_limit(stage, ask, batch, seq),
             needed=needed,
             free=ask.capacity - needed,
-            max_batch=parallel.dp
-            * min(memory.largest_batch(each, seq, ask.capacity) for each in stages),
-            max_context=min(
-                memory.largest_context(each, batch, ask.capacity, self.limit) for each in stages
-            ),
+            capacity=ask.capacity,
             seq=seq,
             parallel=parallel,
             stage=stage,
+            stages=stages,
             batch=batch,
+            context=self.limit,
         )
 
     def stages(self, ask: Ask, parallel: Parallel) -> tuple[memory.Stage, ...]:

@@ -24,7 +24,7 @@ def lines(table: Table, page: Page) -> list[str]:
             shown(value, column.unit, page.units)
             for value, column in zip(row, table.columns, strict=True)
         ]
-        for row in (table.rows if table.brief is None else map(table.rows.__getitem__, table.brief))
+        for row in (table.rows if table.brief is None else table.brief)
     ]
     widths = _fitting(table.columns, head, cells, page.width)
     if widths is None:

@@ -24,6 +24,7 @@ Unit = Literal[
 """What a column holds; `bytes` is shown in GiB or as --units says, `count` and `flop` whole."""
 
 Value = int | float | str | bool | None
+Row = tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,16 +41,16 @@ class Table:
     """Rows of values in base units (bytes, FLOP, seconds), one a column."""
 
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Value, ...], ...]
+    rows: Sequence[Row]
     title: str = ""
     note: str = ""
     """One line below the table."""
-    brief: tuple[int, ...] | None = None
-    """Rows that people see first; CSV and Markdown have all of them. None: all."""
+    brief: tuple[Row, ...] | None = None
+    """The rows that people see first; CSV and Markdown have all of them. None: all."""
 
 
 class Deferred(Sequence[Any]):
-    """Results that are worked out when somebody reads them: JSON does, a table may not need to."""
+    """Results or rows that are worked out when somebody reads them, as JSON does."""
 
     def __init__(self, make: Callable[[], Sequence[Any]]) -> None:
         self._make = make
@@ -60,13 +61,13 @@ class Deferred(Sequence[Any]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Any]: ...
     def __getitem__(self, index: int | slice) -> Any:
-        """One result, worked out with all the others the first time."""
+        """One of them, worked out with all the others the first time."""
         if self._made is None:
             self._made = self._make()
         return self._made[index]
 
     def __len__(self) -> int:
-        """Number of results."""
+        """How many there are."""
         return len(self[:])
 
 
