@@ -47,13 +47,16 @@ def gemma4_text(c: Config) -> Body:
     narrow = c.count("hidden_size_per_layer_input")
     extra = [*_gemma4_router(c), *(per_layer_input(c, narrow) if narrow else ())]
     norms = 4 + (3 if c.flag("enable_moe_block") else 0) + (1 if narrow else 0)
-    more = {"norms": norms, "placement": "sandwich"}
+    wider = 2 if c.flag("use_double_wide_mlp") else 1
     parts = {"local": _gemma4_local(c, types), "global": _gemma4_global(c)}
-    feeds, reusing = _gemma4_feeds(c, 1), _gemma4_feeds(c, 2 if c.flag("use_double_wide_mlp") else 1)
-    blocks = {name: with_extra(block(part, *feeds, **more), extra) for name, part in parts.items()}
+    inside = {name: [part, *_gemma4_feeds(c)] for name, part in parts.items()}
     for name, part in parts.items():
-        again = {"attn": part["attn"] | {"kv_reuse": True}}
-        blocks[f"{name}_reuse"] = with_extra(block(again, *reusing, **more), extra)
+        reusing = {"attn": part["attn"] | {"kv_reuse": True}}
+        inside[f"{name}_reuse"] = [reusing, *_gemma4_feeds(c, wider)]
+    blocks = {
+        name: with_extra(block(*some, norms=norms, placement="sandwich"), extra)
+        for name, some in inside.items()
+    }
     names = ["local" if one == SLIDING else "global" for one in types]
     names = [*names[:own], *(f"{one}_reuse" for one in names[own:])]
     c.value("vocab_size_per_layer_input")
@@ -69,6 +72,8 @@ def _gemma4_shared(c: Config, types: list[str]) -> int:
     for key in ("attention_k_eq_v", "enable_moe_block"):
         if c.flag(key):
             raise c.bad(f"num_kv_shared_layers above 0 with {key} is not understood")
+    if not c.says("layer_types"):  # published files have other patterns than the class's default
+        raise c.bad("layer_types is missing, which num_kv_shared_layers needs", "add layer_types")
     own = types[: len(types) - shared]
     if shared >= len(types) or set(own) != set(types):
         raise c.bad("num_kv_shared_layers leaves a kind of attention without a cache")
@@ -95,7 +100,7 @@ def _gemma4_global(c: Config) -> dict[str, Any]:
     return {"attn": part | {"head_dim": wide} | rotary}
 
 
-def _gemma4_feeds(c: Config, wide: int) -> list[dict[str, Any]]:
+def _gemma4_feeds(c: Config, wide: int = 1) -> list[dict[str, Any]]:
     feeds = [mlp(c, wide * c.size("intermediate_size"), acts=ACTS)]
     for key in ("num_experts", "top_k_experts", "moe_intermediate_size"):
         c.value(key)
