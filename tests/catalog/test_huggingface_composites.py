@@ -131,7 +131,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("caches that all layers share", {"model_type": "gemma4", "text_config": SHARED | {
         "num_kv_shared_layers": 4}}, "a kind of attention without a cache"),
     ("shared caches in an unsaid pattern", {"model_type": "gemma4", "text_config": {
-        key: value for key, value in SHARED.items() if key != "layer_types"}}, "layer_types is miss"),
+        key: value for key, value in SHARED.items() if key != "layer_types"}}, "layer_types is"),
     ("shared caches of keys alone", {"model_type": "gemma4", "text_config": SHARED | {
         "attention_k_eq_v": True}}, "with attention_k_eq_v"),
     ("shared caches beside experts", {"model_type": "gemma4", "text_config": SHARED | {
