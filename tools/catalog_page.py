@@ -22,16 +22,15 @@ Active are those used for one token, where that is fewer. KV is the bytes that o
 sequence adds to the cache in bf16; where layers see a window, the second number is what a
 token still adds once every window is full; a T5 decoder caches a token of its encoder as well.
 State is what a sequence holds whatever its length, in 16 bits. Confidence says how well the
-source is confirmed. Each card names its source in full; `recalled` means dimensions from
-memory, and the card says what confirmed them, if anything did."""
+source is confirmed. Each card names its source in full."""
 MEMORY = """\
 Memory is what to plan on: as torch reports it, else as the driver does, else as marketed.
 Rates are dense peaks with FP32 accumulate. Prices are the lowest that carries a date."""
 NONE = "–"
 HOSTS = (
     (r"https?://([^/\s]+)", r"\1"), (r"github:([^/\s]+/[^/\s]+)", r"github.com/\1"),
-    (r"arXiv:\S+", "arxiv.org"), (r"PyPI", "pypi.org"), (r"public code search", "code search"),
-    (r"transformers \d", "transformers"), (r"recalled", "recalled"),
+    (r"arXiv:\S+", "arxiv.org"), (r"PyPI", "pypi.org"),
+    (r"transformers \d", "transformers"),
 )  # fmt: skip
 """What a source text mentions first, and what the page calls it."""
 
