@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from llmcalc.api.setup import shown
@@ -33,23 +34,23 @@ COLUMNS = (
 
 def overview(placed: Sequence[Placed], *, everything: bool) -> tuple[Table, ...]:
     """The whole selection; a first screen shows the best, and counts the rest."""
-    first, rest = (placed, []) if everything else _first_screen(placed)
-    return (_models(placed, first, _counted(rest)),)
+    if everything:
+        return (_models(placed),)
+    first, rest = _first_screen(placed)
+    return (replace(_models(placed), brief=tuple(map(_row, first)), note=_counted(rest)),)
 
 
 def named(placed: Sequence[Placed], ask: Ask) -> tuple[Table, ...]:
     """Each model in a row, and below it its parts and advice."""
     details = (table for one in placed for table in _details(one, ask))
-    return (_models(placed, placed, ""), *details)
+    return (_models(placed), *details)
 
 
-def _models(placed: Sequence[Placed], first: Sequence[Placed], note: str) -> Table:
+def _models(placed: Sequence[Placed]) -> Table:
     return Table(
         title="memory needed on each GPU" if placed else "no model matches",
         columns=COLUMNS,
         rows=Deferred(lambda: tuple(map(_row, placed))),
-        brief=tuple(map(_row, first)),
-        note=note,
     )
 
 

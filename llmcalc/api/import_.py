@@ -110,9 +110,9 @@ def import_(
 
 
 def _found(name: str, *, online: bool) -> Source:
-    if os.path.exists(os.path.expanduser(name)) or not find.is_hub_id(name):
-        path = os.path.expanduser(name)
-        if not os.path.exists(path) and name.lower() in map(str.lower, find.card_names()):
+    path = os.path.expanduser(name)
+    if (exists := os.path.exists(path)) or not find.is_hub_id(name):
+        if not exists and name.lower() in map(str.lower, find.card_names()):
             hint = f"`llmcalc show {name}` prints its card"
             raise UnknownNameError(f"{name} is in the catalog already", hint=hint)
         return source.read(path)

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from llmcalc.catalog import files, find
 from llmcalc.catalog.card_shelf import CARDS
+from llmcalc.catalog.wording import Path
 from llmcalc.errors import InvalidFileError
 from llmcalc.spec.card import ModelCard
-
-Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

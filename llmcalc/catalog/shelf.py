@@ -104,9 +104,10 @@ class Shelf(Generic[T]):
 
     def _listed(self, folder: str, on_problem: OnProblem) -> Iterator[tuple[tuple[str, ...], str]]:
         """Names and path of every usable file of a folder."""
+        kept = self.cache
         for path in _paths(folder, on_problem):
             try:
-                yield self.cache.names(content(path), path), path
+                yield kept.names(content(path), path), path
             except InvalidFileError as error:
                 on_problem(error)
 

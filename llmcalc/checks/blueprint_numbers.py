@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from llmcalc.blueprint import lower
-from llmcalc.blueprint.keeping.tensor import Kernel
 from llmcalc.blueprint.operations import Ledger, Matmul
 from llmcalc.checks.quantities import LORA_RANK, Quantities, Sizes
 from llmcalc.engines import flops, kept, kv, params
@@ -15,6 +14,7 @@ def computed(card: ModelCard, sizes: Sizes) -> Quantities:
     """All quantities of a card at these sizes."""
     ledger = lower(card)
     count = params.count(ledger)
+    training, step = lower(card, training=True), _workload(card, sizes, "train")
     return Quantities(
         params=count.total,
         buffers=count.buffers,
@@ -26,14 +26,10 @@ def computed(card: ModelCard, sizes: Sizes) -> Quantities:
         memory_bytes=sizes.batch * kv.profile(ledger).held(sizes.tokens),
         adam_elements=2 * count.total,
         lora_attention=_lora(ledger),
-        kept_sdpa=_kept(card, sizes, "sdpa"),
-        kept_eager=_kept(card, sizes, "eager"),
-        kept_checkpointed=kept.checkpointed(ledger, _workload(card, sizes, "train")),
+        kept_sdpa=kept.saved(training, step, "sdpa"),
+        kept_eager=kept.saved(training, step, "eager"),
+        kept_checkpointed=kept.checkpointed(ledger, step),
     )
-
-
-def _kept(card: ModelCard, sizes: Sizes, kernel: Kernel) -> int:
-    return kept.saved(lower(card, training=True), _workload(card, sizes, "train"), kernel)
 
 
 def _workload(card: ModelCard, sizes: Sizes, phase: Phase) -> Workload:

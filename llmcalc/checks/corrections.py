@@ -8,7 +8,8 @@ from math import isqrt
 from typing import Any
 
 from llmcalc.catalog.rules import broken
-from llmcalc.checks.fields_of_cards import Field, Path, changed, fields_of, spelled
+from llmcalc.catalog.wording import Path
+from llmcalc.checks.fields_of_cards import Field, changed, fields_of, in_file
 from llmcalc.spec.card import ModelCard
 
 MOST = 3
@@ -58,7 +59,7 @@ def corrections(
 
 
 def _correction(card: ModelCard, mutant: ModelCard, field: Field, value: Any) -> Correction:
-    path, text = spelled(card, field.path), f"{field.name}: {value}"
+    path, text = in_file(card, field.path), f"{field.name}: {value}"
     if field.name == "layers" and isinstance(path[-1], int):
         text = f"layers: [{', '.join(mutant.layers)}]"
     elif value is None:

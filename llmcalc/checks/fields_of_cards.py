@@ -8,12 +8,10 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from llmcalc.catalog.wording import Path
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.limits import Range
 from llmcalc.spec.pattern import LONGEST
-
-Path = tuple[str | int, ...]
-"""Keys and places in a card's file, as errors of the catalog have them."""
 
 TEXT = frozenset(
     {
@@ -66,7 +64,7 @@ def changed(card: ModelCard, field: Field, value: Any) -> ModelCard:
     return card
 
 
-def spelled(card: ModelCard, path: Path) -> Path:
+def in_file(card: ModelCard, path: Path) -> Path:
     """A place inside the dataclasses as a place in the file, where a part stands under its kind."""
     found: list[str | int] = []
     here: Any = card

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -25,7 +26,7 @@ def measured(card: ModelCard, sizes: Sizes) -> Quantities:
     total = counters.parameters(outside)
     total += sum(one.times * counters.parameters(one.module) for one in kinds)
     total += sum(times * counters.parameters(module) for _, times, module in others)
-    memories = [(one, _memory(one)) for one in kinds]
+    kept_by_ends = _kept_by_ends(card, outside, sizes)
     return Quantities(
         params=total,
         buffers=sum(one.times * counters.buffers(one.module) for one in kinds)
@@ -34,11 +35,11 @@ def measured(card: ModelCard, sizes: Sizes) -> Quantities:
         flops_decode=_summed(kinds, _decode)
         + (_head(card, outside, sizes, 1) if card.causal else 0),
         flops_train=_summed(kinds, _train) + _head(card, outside, sizes, sizes.tokens, train=True),
-        memory_bytes=sum(one.times * _bytes(memory) for one, memory in memories),
+        memory_bytes=_summed(kinds, _remembered),
         adam_elements=2 * total,
-        lora_attention=sum(one.times * _lora(one) for one in kinds),
-        kept_sdpa=_summed(kinds, _kept) + _kept_by_ends(card, outside, sizes),
-        kept_eager=_kept_eagerly(card, sizes) + _kept_by_ends(card, outside, sizes),
+        lora_attention=_summed(kinds, _lora),
+        kept_sdpa=_summed(kinds, _kept) + kept_by_ends,
+        kept_eager=_kept_eagerly(card, sizes) + kept_by_ends,
         kept_checkpointed=_summed(kinds, _kept_checkpointed),
     )
 
@@ -84,8 +85,8 @@ def _stored(module: nn.Module) -> list[Tensor]:
     return [*module.parameters(), *module.buffers()]
 
 
-def _summed(kinds: list[Layer], flops: Any) -> int:
-    return sum(one.times * flops(one) for one in kinds)
+def _summed(kinds: list[Layer], number: Callable[[Layer], int]) -> int:
+    return sum(one.times * number(one) for one in kinds)
 
 
 def _prefill(layer: Layer) -> int:
@@ -131,15 +132,11 @@ def _head(
     return counters.flops(step)
 
 
-def _memory(layer: Layer) -> dict[int, Any]:
-    """What a layer remembers of all tokens."""
+def _remembered(layer: Layer) -> int:
+    """Bytes that a layer remembers of all tokens."""
     memory: dict[int, Any] = {}
     if layer.causal:
         layer.module(layer.input(), layer.run(memory=memory))
-    return memory
-
-
-def _bytes(memory: dict[int, Any]) -> int:
     return sum(one.numel() * one.element_size() for one in counters.remembered(memory))
 
 

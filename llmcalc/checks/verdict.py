@@ -8,15 +8,14 @@ from functools import partial
 from math import prod
 
 from llmcalc.blueprint import lower
+from llmcalc.catalog.wording import Path
 from llmcalc.checks import corrections as search
 from llmcalc.checks import reasons
 from llmcalc.checks.blueprint_numbers import computed
-from llmcalc.checks.fields_of_cards import Path
 from llmcalc.checks.mtp_numbers import measured_mtp
 from llmcalc.checks.quantities import NAMES, Quantities, Sizes, sizes
 from llmcalc.checks.twin_numbers import measured
 from llmcalc.engines import params
-from llmcalc.engines.params import ParamCount
 from llmcalc.spec.card import ModelCard
 
 
@@ -104,7 +103,7 @@ def _published(card: ModelCard) -> tuple[Check, ...]:
 def _witnesses(card: ModelCard, at: Sizes) -> tuple[Check, ...]:
     """Every quantity of the blueprint against the twin's."""
     try:
-        ours = _numbers(card, computed(card, at), _heads(params.count(lower(card))))
+        ours = _computed(card, at)
     except Exception as error:  # noqa: BLE001
         return (_impossible("blueprint", "the blueprint", error),)
     try:
@@ -127,7 +126,12 @@ def _numbers(card: ModelCard, found: Quantities, mtp: int) -> dict[str, int]:
     return numbers | ({"mtp": mtp} if card.mtp else {})
 
 
-def _heads(count: ParamCount) -> int:
+def _computed(card: ModelCard, at: Sizes) -> dict[str, int]:
+    return _numbers(card, computed(card, at), _heads(card))
+
+
+def _heads(card: ModelCard) -> int:
+    count = params.count(lower(card))
     return count.mtp + count.mtp_buffers
 
 
@@ -138,13 +142,14 @@ def _difference(
     first = next(name for name in ("params", *theirs) if name in wrong)
 
     def count(one: ModelCard) -> int:
-        if first in {"params", "mtp"}:
-            found = params.count(lower(one))
-            return found.total if first == "params" else _heads(found)
+        if first == "params":
+            return params.count(lower(one)).total
+        if first == "mtp":
+            return _heads(one)
         return int(getattr(computed(one, at), first))
 
     def agrees(one: ModelCard) -> bool:
-        return _numbers(one, computed(one, at), _heads(params.count(lower(one)))) == theirs
+        return _computed(one, at) == theirs
 
     found = search.corrections(card, count, theirs[first], agrees)
     return reasons.of_witnesses(wrong, found), tuple(one.path for one in found)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from llmcalc.catalog import find
 from llmcalc.catalog.validate import validate
 from llmcalc.catalog.yamlfile import read
 from llmcalc.spec.gpu import GpuSpec
@@ -184,7 +185,6 @@ def test_spelling_that_people_type_names_the_right_device(typed: str, meant: str
 @pytest.mark.parametrize(("typed", "meant"), MEANT.items())
 def test_catalog_finds_the_device_by_the_spelling(typed: str, meant: str) -> None:
     """Looking a short name up gives that device."""
-    find = pytest.importorskip("llmcalc.catalog.find")
     assert find.gpu(typed).name == meant
 
 
