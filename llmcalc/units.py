@@ -26,6 +26,11 @@ def count(text: str | int) -> int:
     return _parsed(text, _DECIMAL, "a count", "write it as 16, 2.5k or 1.5T")
 
 
+def counts(text: str | tuple[int, ...]) -> tuple[int, ...]:
+    """Several counts: 10,12,10."""
+    return text if isinstance(text, tuple) else tuple(count(one) for one in text.split(","))
+
+
 def length(text: str | int) -> int:
     """A number of tokens in a sequence: 4096, 4k, 128K, 1M; binary, as context lengths are."""
     return _parsed(

@@ -10,10 +10,11 @@ from llmcalc.api.request import at_least_one
 from llmcalc.api.selection import Filter, selected
 from llmcalc.api.setup import Setup
 from llmcalc.blueprint import lower
-from llmcalc.catalog.data import quantizations
+from llmcalc.catalog.data import quantization
 from llmcalc.engines import params
 from llmcalc.engines.capacity import capacity
-from llmcalc.engines.memory import Basis, Part, bounded
+from llmcalc.engines.memory import bounded
+from llmcalc.engines.part import Basis, Part
 from llmcalc.engines.params import ParamCount
 from llmcalc.errors import ImpossibleError, LlmcalcError
 from llmcalc.planner.advice import Advice, advise
@@ -79,7 +80,8 @@ class Placed:
 
     def advice(self, ask: Ask) -> tuple[Advice, ...]:
         """What would make it fit."""
-        return advise(self.planner, ask, self.found, quantizations())
+        formats = tuple(quantization(name) for name in ask.runtime.weight_formats)
+        return advise(self.planner, ask, self.found, formats)
 
 
 def fits(cards: Sequence[ModelCard], question: Question, *, strict: bool = False) -> Report:
@@ -138,8 +140,12 @@ def _report(
 
 def _ask(question: Question) -> Ask:
     at_least_one(batch=question.batch, seq=question.seq)
-    offered = capacity(question.gpu).bytes
-    return question.setup.ask(batch=question.batch, seq=question.seq, capacity=offered)
+    return question.setup.ask(
+        batch=question.batch,
+        seq=question.seq,
+        capacity=capacity(question.gpu).bytes,
+        gpu=question.gpu.name,
+    )
 
 
 def _placed(card: ModelCard, ask: Ask) -> Placed:

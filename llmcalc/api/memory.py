@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from llmcalc.api import planners
 from llmcalc.api.request import at_least_one, within_limit
 from llmcalc.api.setup import Setup, shown
-from llmcalc.blueprint import lower
 from llmcalc.blueprint.shard import Parallel
 from llmcalc.engines import limits
 from llmcalc.engines import memory as engine
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.limits import Limits, Shape
-from llmcalc.engines.memory import Basis, Part, Stage, bounded
+from llmcalc.engines.memory import Host, Stage, bounded
+from llmcalc.engines.part import Basis, Part
+from llmcalc.engines.serving import Serving
 from llmcalc.errors import ImpossibleError
 from llmcalc.formula import quietly
-from llmcalc.planner.fit import Planner
 from llmcalc.report.model import Column, Report, Table
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
@@ -46,6 +47,8 @@ class MemoryResult:
     """What a token adds on one GPU while it is inside every attention window."""
     state_bytes_per_sequence: int
     parts: tuple[Part, ...]
+    host: int
+    """Bytes in the memory of the host: weights that no GPU holds, and the cache of their layers."""
     gpu: str | None
     gpus: int
     capacity: int | None
@@ -54,6 +57,8 @@ class MemoryResult:
     """Bytes that the runtime may use, or the KV cache budget that was given."""
     free: int | None
     """Budget left at this batch and context."""
+    kv_room: int | None
+    """Bytes that the cache of one GPU may take; negative where the rest already needs more."""
     kv_tokens: int | None
     """Cached tokens that the budget holds, over sequences of max_model_len; null without cache."""
     max_concurrency: float | None
@@ -71,9 +76,16 @@ class Room:
     """What the memory may hold: a GPU and how much of it, or a budget for the cache alone."""
 
     gpu: GpuSpec | None = None
-    utilization: float = 1.0
-    """Share of the GPU's memory that the runtime may use, above 0 and up to 1."""
+    memory: int | None = None
+    """Bytes of one device, where they are known better than the GPU's file has them."""
     kv_budget: int | None = None
+
+    @property
+    def bytes(self) -> int | None:
+        """Bytes of one device, if any is named."""
+        if self.memory is not None:
+            return self.memory
+        return capacity(self.gpu).bytes if self.gpu else None
 
 
 def memory(
@@ -83,7 +95,6 @@ def memory(
     batch: int = 1,
     seq: int = 4096,
     room: Room | None = None,
-    max_model_len: int | None = None,
     force: bool = False,
 ) -> Report:
     """Memory of `batch` sequences of `seq` tokens; weights and cache exact, the rest modelled.
@@ -91,34 +102,30 @@ def memory(
     Raises ImpossibleError for sizes or splits that the model does not allow.
     """
     place = room or Room()
-    at_least_one(
-        batch=batch,
-        seq=seq,
-        max_model_len=max_model_len,
-        kv_cache_memory_bytes=place.kv_budget,
-    )
+    longest = chosen.settings.max_model_len
+    at_least_one(batch=batch, seq=seq, kv_cache_memory_bytes=place.kv_budget)
     within_limit(card, seq, option="--seq", force=force)
-    within_limit(card, max_model_len or 1, option="--max-model-len", force=force)
-    if not 0 < place.utilization <= 1:
-        raise ImpossibleError(
-            f"--gpu-memory-utilization {place.utilization:g} is not possible",
-            hint="a share of the memory, above 0 and up to 1",
-        )
-    offered = capacity(place.gpu).bytes if place.gpu else 0
-    planner = Planner(lower(card), None)
-    ask = chosen.ask(batch=batch, seq=seq, capacity=offered)
+    within_limit(card, longest or 1, option="--max-model-len", force=force)
+    planner = planners.planner(card)
+    ask = chosen.ask(
+        batch=batch, seq=seq, capacity=place.bytes or 0, gpu=place.gpu.name if place.gpu else ""
+    )
     with quietly():
         parallel = planner.split(ask)
         stages = planner.stages(ask, parallel)
         shape = Shape(
-            batch=-(-batch // parallel.dp),
+            batch=-(-batch // parallel.replicas),
             seq=seq,
-            longest=max_model_len or card.max_position_embeddings or seq,
+            longest=longest or card.max_position_embeddings or seq,
             limit=card.max_position_embeddings,
         )
+        serving = planner.serving(ask)
         stage = engine.fullest(stages, shape.batch, seq)
-        found = _limits(stages, shape, parallel.dp, place)
-        result = _result(card, chosen, batch, stage, shape, parallel, place, found)
+        found = _limits(stages, shape, serving, parallel.replicas, place)
+        host = planner.host(ask)
+        result = _result(
+            card, chosen, batch, stage, host, shape, serving, parallel, place, found
+        )
     planner.explain(ask, parallel, shape.batch, seq)
     return Report(
         command="memory",
@@ -128,13 +135,14 @@ def memory(
     )
 
 
-def _limits(stages: tuple[Stage, ...], shape: Shape, replicas: int, room: Room) -> Limits | None:
+def _limits(
+    stages: tuple[Stage, ...], shape: Shape, serving: Serving, replicas: int, room: Room
+) -> Limits | None:
     """How far the room goes, if there is any."""
     if room.kv_budget is not None:
         found = [limits.within_cache(stage, shape, room.kv_budget) for stage in stages]
-    elif room.gpu is not None:
-        budget = int(room.utilization * capacity(room.gpu).bytes)
-        found = [limits.within_memory(stage, shape, budget) for stage in stages]
+    elif room.bytes is not None:
+        found = [limits.within_memory(stage, shape, serving, room.bytes) for stage in stages]
     else:
         return None
     return limits.least(found, replicas)
@@ -145,7 +153,9 @@ def _result(
     chosen: Setup,
     batch: int,
     stage: Stage,
+    host: Host,
     shape: Shape,
+    serving: Serving,
     parallel: Parallel,
     room: Room,
     found: Limits | None,
@@ -158,31 +168,32 @@ def _result(
         kv_bytes_per_token=stage.cache.bytes_per_token,
         state_bytes_per_sequence=stage.cache.state_bytes,
         parts=parts,
+        host=host.bytes(shape.batch, shape.seq),
         gpu=room.gpu.name if room.gpu else None,
         gpus=parallel.gpus,
-        capacity=capacity(room.gpu).bytes if room.gpu else None,
+        capacity=room.bytes,
         budget=found.budget if found else None,
         free=found.free if found else None,
+        kv_room=found.kv_room if found else None,
         kv_tokens=found.kv_tokens if found else None,
         max_concurrency=found.max_concurrency if found else None,
         max_model_len=shape.longest,
         max_batch=found.max_batch if found else None,
         max_context=bounded(found.max_context) if found else None,
         basis="modelled",
-        assumptions=_assumptions(chosen, batch, shape, parallel, room),
+        assumptions=_assumptions(chosen, batch, shape, serving, parallel, room),
     )
 
 
 def _assumptions(
-    chosen: Setup, batch: int, shape: Shape, parallel: Parallel, room: Room
+    chosen: Setup, batch: int, shape: Shape, serving: Serving, parallel: Parallel, room: Room
 ) -> dict[str, str | int]:
     named: dict[str, str | int] = {"batch": batch, "sequence": shape.seq}
-    named |= chosen.assumptions
+    named |= chosen.assumptions | serving.assumptions
     if parallel.gpus > 1:
         named["split"] = shown(parallel)
     if room.gpu:
         named["capacity"] = capacity(room.gpu).basis
-        named["utilisation"] = f"{room.utilization:g}"
     return named
 
 

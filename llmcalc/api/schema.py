@@ -18,6 +18,7 @@ RESULTS = {
     "fit": "llmcalc.api.fit:FitResult",
     "train": "llmcalc.api.train:TrainResult",
     "check": "llmcalc.api.check:CheckResult",
+    "validate": "llmcalc.api.validate:ValidateResult",
     "models": "llmcalc.api.models:ModelRow",
     "gpus": "llmcalc.api.gpus:GpuRow",
     "show": "llmcalc.api.show:Shown",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from llmcalc.api.request import at_least_one
 from llmcalc.blueprint.shard import Parallel
 from llmcalc.catalog.data import quantization, runtime
-from llmcalc.engines.kv import KV_BITS
+from llmcalc.engines.kv_format import ALIASES, KV_FORMATS, KvFormat, KvFormats
 from llmcalc.errors import ImpossibleError, UsageError
 from llmcalc.planner.fit import Ask
 from llmcalc.spec.quantization import Quantization
 from llmcalc.spec.runtime import Runtime
+from llmcalc.spec.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,13 +21,14 @@ class Setup:
     """How a model is stored and run, and on how many GPUs."""
 
     weights: Quantization
-    kv: str
+    kv: KvFormats
     runtime: Runtime
+    settings: Settings = Settings()
     gpus: int = 1
     parallel: Parallel | None = None
     """The split where the user says it; None: the one that needs least memory on each GPU."""
 
-    def ask(self, *, batch: int, seq: int, capacity: int) -> Ask:
+    def ask(self, *, batch: int, seq: int, capacity: int, gpu: str = "") -> Ask:
         """The planner's question for so many sequences of so many tokens."""
         return Ask(
             batch=batch,
@@ -35,6 +38,8 @@ class Setup:
             weights=self.weights,
             kv=self.kv,
             runtime=self.runtime,
+            settings=self.settings,
+            gpu=gpu,
             parallel=self.parallel,
         )
 
@@ -43,60 +48,111 @@ class Setup:
         """In words."""
         return {
             "weights": self.weights.title,
-            "KV cache": self.kv,
-            "runtime": self.runtime.name,
-            "prefill": f"{self.runtime.prefill_tokens:,} tokens at a time",
+            "KV cache": self.kv.name,
+            "runtime": f"{self.runtime.name} {self.runtime.version}",
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """Ranks along each axis as the user says them; None: not said."""
+
+    gpus: int | None = None
+    tp: int | None = None
+    pp: int | None = None
+    ep: int | None = None
+    dp: int | None = None
+    cp: int | None = None
+    dcp: int | None = None
+    attention_dp: int | None = None
+    redundant_experts: int | None = None
+    stages: tuple[int, ...] | None = None
+
+    def parallel(self) -> Parallel | None:
+        """The split, None where nothing is said; GPUs that it leaves over are replicas.
+
+        Raises ImpossibleError for a number below one, or where the ranks are not the GPUs.
+        """
+        ranks = {name: getattr(self, name) for name in ("tp", "pp", "ep", "dp", "cp", "dcp")}
+        ranks["attention_dp"] = self.attention_dp
+        at_least_one(gpus=self.gpus, **ranks)
+        if not (any(ranks.values()) or self.stages or self.redundant_experts):
+            return None
+        if self.stages and not self.pp:
+            ranks["pp"] = len(self.stages)
+        if self.ep and not (self.tp or self.pp or self.dp):
+            ranks["tp"] = self.gpus or self.ep
+        if self.attention_dp and not self.tp:
+            ranks["tp"] = self.attention_dp
+        said = {name: number for name, number in ranks.items() if number}
+        wanted = Parallel(
+            **said, stages=self.stages or (), redundant_experts=self.redundant_experts or 0
+        )
+        return self._filled(wanted)
+
+    def _filled(self, wanted: Parallel) -> Parallel:
+        """With replicas for the GPUs that are left over."""
+        used = wanted.tp * wanted.pp * wanted.cp * wanted.dp
+        if self.gpus is None or self.gpus == used:
+            return wanted
+        if self.dp is None and self.gpus % used == 0:
+            return replace(wanted, dp=self.gpus // used)
+        raise ImpossibleError(
+            f"{shown(wanted)} is {used} GPUs, not --gpus {self.gpus}",
+            hint="leave --gpus out, or make them agree",
+        )
 
 
 def setup(
     *,
     weights: str = "bf16",
     kv: str = "bf16",
+    kv_values: str | None = None,
     engine: str = "generic",
-    gpus: int | None = None,
-    tp: int | None = None,
-    pp: int | None = None,
-    ep: int | None = None,
-    dp: int | None = None,
+    settings: Settings | None = None,
+    **ranks: Any,
 ) -> Setup:
-    """Look the names up and agree on a split.
+    """Look the names up and agree on a split, whose ranks are the fields of Split.
 
     Raises UsageError for an unknown name, ImpossibleError where the split contradicts `gpus`.
     """
-    if kv not in KV_BITS:
-        raise UsageError(f"--kv {kv} is no cache format", hint=f"have: {', '.join(KV_BITS)}")
-    at_least_one(gpus=gpus, tp=tp, pp=pp, ep=ep, dp=dp)
-    parallel = _split(gpus, tp, pp, ep, dp)
+    split = Split(**ranks)
+    parallel, chosen = split.parallel(), runtime(engine)
+    format = quantization(weights)
     return Setup(
-        weights=quantization(weights),
-        kv=kv,
-        runtime=runtime(engine),
-        gpus=parallel.gpus if parallel else gpus or 1,
+        weights=quantization(chosen.stored_as.get(format.name, format.name)),
+        kv=_cache_formats(chosen, kv, kv_values),
+        runtime=chosen,
+        settings=settings or Settings(),
+        gpus=parallel.gpus if parallel else split.gpus or 1,
         parallel=parallel,
     )
 
 
+def _cache_formats(engine: Runtime, kv: str, values: str | None) -> KvFormats:
+    """What keys and values are stored in. Raises UsageError for what the engine does not have."""
+    keys = _cache_format(engine, "--kv", kv)
+    if values is None:
+        return KvFormats(keys=keys, values=keys)
+    if not engine.kv_apart and values != kv:
+        raise UsageError(
+            f"{engine.name} stores keys and values alike", hint="leave --kv-values out"
+        )
+    return KvFormats(keys=keys, values=_cache_format(engine, "--kv-values", values))
+
+
+def _cache_format(engine: Runtime, option: str, name: str) -> KvFormat:
+    wanted = ALIASES.get(name.lower(), name.lower())
+    if wanted in engine.kv_formats:
+        return KV_FORMATS[wanted]
+    known = ", ".join(engine.kv_formats)
+    if wanted in KV_FORMATS:
+        raise UsageError(f"{option} {name} is no cache format of {engine.name}", hint=f"it has: {known}")
+    raise UsageError(f"{option} {name[:100]} is no cache format", hint=f"have: {known}")
+
+
 def shown(parallel: Parallel) -> str:
     """A split in words: `tp 8`, `tp 4 × pp 2`."""
-    named = {"tp": parallel.tp, "pp": parallel.pp, "ep": parallel.ep, "dp": parallel.dp}
-    return " × ".join(f"{name} {ranks}" for name, ranks in named.items() if ranks > 1) or "one GPU"
-
-
-def _split(
-    gpus: int | None, tp: int | None, pp: int | None, ep: int | None, dp: int | None
-) -> Parallel | None:
-    """What the options say, None if they say nothing; GPUs that they leave over are replicas."""
-    if not (tp or pp or ep or dp):
-        return None
-    if ep and not (tp or pp or dp):
-        tp = gpus or ep
-    used = (tp or 1) * (pp or 1) * (dp or 1)
-    if gpus and dp is None and gpus % used == 0:
-        dp = gpus // used
-    elif gpus and gpus != used:
-        raise ImpossibleError(
-            f"--tp {tp or 1} × --pp {pp or 1} × --dp {dp or 1} is {used} GPUs, not --gpus {gpus}",
-            hint="leave --gpus out, or make them agree",
-        )
-    return Parallel(tp=tp or 1, pp=pp or 1, ep=ep or 1, dp=dp or 1)
+    axes = ("tp", "attention_dp", "pp", "ep", "dp", "cp", "dcp")
+    named = [(axis.replace("_", "-"), getattr(parallel, axis)) for axis in axes]
+    return " × ".join(f"{name} {ranks}" for name, ranks in named if ranks > 1) or "one GPU"

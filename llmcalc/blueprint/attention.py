@@ -35,6 +35,7 @@ def lower_attention(part: Attention, context: Context) -> tuple[Operation, ...]:
             name="attention", heads=h, qk_dim=dims["d_k"], v_dim=dims["d_v"], window=part.window,
             mask="cross" if part.cross else "causal" if context.causal else "full",
             flash=not (part.sinks or part.relative_buckets), weights=_tables(part, dims, h),
+            rotated=part.rotary_dim != 0,
         ),
         Matmul(
             name="o", weight=weight("o_proj", "d, h·d_v", dims, "attention", units=h, axis=1),
@@ -68,10 +69,19 @@ def _memory(part: Attention, dims: dict[str, int], context: Context) -> tuple[Ca
     if part.cross and context.encoder_length:
         dims = dims | {"s_enc": context.encoder_length}
         fixed = elements * context.encoder_length
-        return (State(name="kv", text=f"s_enc·{text}", dims=dims, elements=fixed, units=h_kv),)
+        keys = h_kv * dims["d_k"] * context.encoder_length
+        return (
+            State(
+                name="kv", text=f"s_enc·{text}", dims=dims, elements=fixed, units=h_kv,
+                tokens=context.encoder_length, keys=keys,
+            ),
+        )  # fmt: skip
     return (
-        Cache(name="kv", text=text, dims=dims, elements=elements, units=h_kv, window=part.window),
-    )
+        Cache(
+            name="kv", text=text, dims=dims, elements=elements, units=h_kv,
+            keys=h_kv * dims["d_k"], window=part.window, chunked=part.chunked,
+        ),
+    )  # fmt: skip
 
 
 def attention_dims(part: Attention, hidden_size: int) -> dict[str, int]:

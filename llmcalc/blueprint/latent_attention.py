@@ -27,7 +27,10 @@ def lower_latent_attention(part: LatentAttention, context: Context) -> tuple[Ope
             name="kv_b",
             weight=weight("kv_b_proj", "h·(d_n + d_v), r_kv", dims, "attention", units=h),
         ),
-        Cache(name="latent", text="r_kv + d_r", dims=dims, elements=r_kv + d_r, units=None),
+        Cache(
+            name="latent", text="r_kv + d_r", dims=dims, elements=r_kv + d_r, units=None,
+            keys=r_kv + d_r,
+        ),
         *_indexer(part, dims),
         AttentionProduct(
             name="attention",
@@ -41,7 +44,7 @@ def lower_latent_attention(part: LatentAttention, context: Context) -> tuple[Ope
             weight=weight("o_proj", "d, h·d_v", dims, "attention", units=h, axis=1),
             to_residual=True,
         ),
-    )
+    )  # fmt: skip
 
 
 def _indexer(part: LatentAttention, dims: dict[str, int]) -> tuple[Operation, ...]:
@@ -59,9 +62,12 @@ def _indexer(part: LatentAttention, dims: dict[str, int]) -> tuple[Operation, ..
         _unlearned("index_k", "indexer.k_proj", "d_i, d", dims),
         norm("indexer.k_norm", "d_i", dims, "layer"),
         _unlearned("index_weights", "indexer.weights_proj", "h_i, d", dims),
-        Cache(name="index_keys", text="d_i", dims=dims, elements=d_i, units=None),
+        Cache(
+            name="index_keys", text="d_i", dims=dims, elements=d_i, units=None, keys=d_i,
+            indexes=True,
+        ),
         AttentionProduct(name="index_scores", heads=h_i, qk_dim=d_i, v_dim=0, backward=False),
-    )
+    )  # fmt: skip
 
 
 def _unlearned(name: str, tensor: str, text: str, dims: dict[str, int]) -> Matmul:

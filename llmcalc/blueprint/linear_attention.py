@@ -21,7 +21,9 @@ def lower_gated_deltanet(part: GatedDeltaNet, context: Context) -> tuple[Operati
         project_in("in_ba", "2·h_v", dims, h_v),
         *convolution("2·h_k·d_k + h_v·d_v", dims, h_k, bias=False),
         *vectors(dims, h_v, dt_bias="h_v", A_log="h_v"),
-        *scan("3·h_v·d_k·d_v", "h_v·d_k·d_v", dims, h_v),
+        *scan(
+            part.kind, "3·h_v·d_k·d_v", "h_v·d_k·d_v", dims, h_v, wide=part.state_dtype == "fp32"
+        ),
         norm("gated_norm", "d_v", dims, "rms"),
         project_out("h_v·d_v", dims, h_v),
     )
@@ -38,7 +40,7 @@ def lower_kimi_delta(part: KimiDelta, context: Context) -> tuple[Operation, ...]
         Matmul(name="f_b", weight=weight("f_b_proj", "h·d_h, d_h", dims, "ssm", units=h)),
         *vectors(dims, h, dt_bias="h·d_h", A_log="h"),
         project_in("b", "h", dims, h),
-        *scan("3·h·d_h·d_h", "h·d_h·d_h", dims, h),
+        *scan(part.kind, "3·h·d_h·d_h", "h·d_h·d_h", dims, h),
         project_in("g_a", "d_h", dims, None),
         Matmul(name="g_b", weight=weight("g_b_proj", "h·d_h, d_h", dims, "ssm", units=h)),
         norm("gated_norm", "d_h", dims, "rms"),
@@ -52,7 +54,7 @@ def lower_lightning(part: Lightning, context: Context) -> tuple[Operation, ...]:
     dims = {"d": context.hidden_size, "h": h, "d_h": part.head_dim}
     return (
         project_in("qkv", "3·h·d_h", dims, h),
-        *scan("2·h·d_h·d_h", "h·d_h·d_h", dims, h),
+        *scan(part.kind, "2·h·d_h·d_h", "h·d_h·d_h", dims, h),
         norm("mixed_norm", "h·d_h", dims, "rms"),
         project_in("gate", "h·d_h", dims, h),
         project_out("h·d_h", dims, h),

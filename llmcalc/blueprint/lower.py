@@ -39,4 +39,5 @@ def lower(card: ModelCard, *, absorbed: bool = False, training: bool = False) ->
         order=order,
         mtp=mtp_sections(card, card.mtp, context) if card.mtp else (),
         encoder_length=length,
+        family=card.family,
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from llmcalc.blueprint.weight import Component, Weight
+from llmcalc.spec.card import Placement
 
 if TYPE_CHECKING:
     from llmcalc.blueprint.keeping.tensor import Kept
@@ -80,6 +81,8 @@ class AttentionProduct(NamedTuple):
     """Whether a flash kernel computes it; learned numbers in the scores need them all."""
     backward: bool = True
     weights: tuple[Weight, ...] = ()
+    rotated: bool = True
+    """Whether positions are turned into queries and keys, which makes a copy of them."""
 
 
 class Convolution(NamedTuple):
@@ -117,8 +120,14 @@ class Cache(NamedTuple):
     """Of one token, all heads together."""
     units: int | None
     """Heads that tensor parallelism deals out; None: every rank holds all of it."""
+    keys: int = 0
+    """The elements that are keys; the others are values. A latent is all keys."""
     window: int | None = None
     """Tokens kept at most; None: all."""
+    chunked: bool = False
+    """Whether the window starts anew every so many tokens instead of sliding."""
+    indexes: bool = False
+    """Whether it only serves to choose the tokens that another cache is read at."""
 
 
 class State(NamedTuple):
@@ -129,6 +138,14 @@ class State(NamedTuple):
     dims: dict[str, int]
     elements: int
     units: int | None
+    recurrence: str = ""
+    """Whose state it is, as cards name mixers; engines keep more copies or bits for some."""
+    wide: bool = False
+    """Whether the model asks for 32 bits an element, whatever it computes in."""
+    tokens: int = 0
+    """Of how many tokens it is the cache, where it is one of a fixed number."""
+    keys: int = 0
+    """The elements that are keys, where it is a cache."""
 
 
 class Elementwise(NamedTuple):
@@ -171,6 +188,8 @@ class Section(NamedTuple):
     """What its weights count as, whatever they are; None: as each says."""
     width: int = 0
     """Of the residual stream that a layer works on."""
+    placement: Placement = "pre"
+    """Where the norms of a layer stand; in a parallel one all parts see the same input."""
     kept: tuple[Kept, ...] = ()
     """What one occurrence keeps for a backward pass, where the ledger was lowered for training."""
 
@@ -186,3 +205,9 @@ class Ledger(NamedTuple):
     """Multi-token prediction, reported apart."""
     encoder_length: int | None = None
     """Tokens that the encoder always sees; None: as many as the sequence has, or no encoder."""
+    family: str = ""
+    """As the card names it; file formats lay some families out in ways of their own."""
+    whole: Ledger | None = None
+    """The model that this is one device's share of; None: this is all of it."""
+    before: int = 0
+    """Layers of the whole model in front of the first of this share."""

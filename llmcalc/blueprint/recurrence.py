@@ -47,14 +47,23 @@ def convolution(
     )  # fmt: skip
 
 
-def scan(text: str, state: str, dims: dict[str, int], units: int) -> tuple[Scan, State]:
+def scan(
+    recurrence: str,
+    text: str,
+    state: str,
+    dims: dict[str, int],
+    units: int,
+    *,
+    wide: bool = False,
+) -> tuple[Scan, State]:
     """A recurrence of `text` multiply-adds a token over a state of `state` elements."""
     return (
         Scan(name="scan", text=text, dims=dims, macs=int(evaluate(text, dims)), units=units),
         State(
-            name="state", text=state, dims=dims, elements=int(evaluate(state, dims)), units=units
+            name="state", text=state, dims=dims, elements=int(evaluate(state, dims)), units=units,
+            recurrence=recurrence, wide=wide,
         ),
-    )
+    )  # fmt: skip
 
 
 def vectors(dims: dict[str, int], units: int | None, **shapes: str) -> tuple[Elementwise, ...]:

@@ -29,7 +29,7 @@ def layer_sections(
     return tuple(
         Section(
             name=name, times=times, operations=block(blocks[name], context), kind="layer",
-            width=context.hidden_size,
+            width=context.hidden_size, placement=blocks[name].placement,
             kept=_kept(blocks[name], context),
         )
         for name, times in Counter(order).items()

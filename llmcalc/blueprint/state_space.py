@@ -27,7 +27,7 @@ def lower_mamba1(part: Mamba1, context: Context) -> tuple[Operation, ...]:
         *(norm(name, text, dims, "rms") for name, text in inner),
         Matmul(name="dt", weight=step, bias=step_bias),
         *vectors(dims, d_i, A_log="d_i, N", D="d_i"),
-        *scan("2·d_i·N", "d_i·N", dims, d_i),
+        *scan(part.kind, "2·d_i·N", "d_i·N", dims, d_i),
         project_out("d_i", dims, d_i, bias=part.bias),
     )  # fmt: skip
 
@@ -42,9 +42,10 @@ def lower_mamba2(part: Mamba2, context: Context) -> tuple[Operation, ...]:
         project_in("in_x", "h·p", dims, h, bias=part.bias),
         project_in("in_BC", "2·G·N", dims, groups, bias=part.bias),
         project_in("in_dt", "h", dims, h, bias=part.bias),
-        *convolution("h·p + 2·G·N", dims, h, bias=part.conv_bias),
+        *convolution("h·p", dims, h, bias=part.conv_bias),
+        *convolution("2·G·N", dims, groups, bias=part.conv_bias),
         *vectors(dims, h, dt_bias="h", A_log="h", D="h"),
-        *scan("2·h·p·N", "h·p·N", dims, h),
+        *scan(part.kind, "2·h·p·N", "h·p·N", dims, h, wide=part.state_dtype == "fp32"),
         *((norm("gated_norm", "h·p", dims, "rms"),) if part.gated_norm else ()),
         project_out("h·p", dims, h, bias=part.bias),
     )

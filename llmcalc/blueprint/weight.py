@@ -63,10 +63,15 @@ def weight(
     learned: bool = True,
 ) -> Weight:
     """A weight whose shape is what `text` means for `dims`: `"h·d_k, d"` is (h·d_k, d)."""
-    shape = tuple([_size(axis, dims) for axis in _axes(text)])
+    shape = sized(text, dims)
     return Weight(
         name, text, dims, shape, prod(shape), component, role, units, axis, experts, learned
     )
+
+
+def sized(text: str, dims: dict[str, int]) -> tuple[int, ...]:
+    """The shape that a text means for `dims`."""
+    return tuple([_size(axis, dims) for axis in _axes(text)])
 
 
 def _size(axis: str | tuple[str, ...], dims: dict[str, int]) -> int:

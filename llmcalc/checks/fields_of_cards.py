@@ -17,7 +17,7 @@ TEXT = frozenset(
     {
         "name", "family", "aliases", "released", "source", "confidence", "notes", "published",
         "kind", "activation", "modality", "scale", "max_position_embeddings", "rotary_dim",
-        "placement",
+        "placement", "chunked", "state_dtype",
     }
 )  # fmt: skip
 """Fields that no parameter hangs on."""

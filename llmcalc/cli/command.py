@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from functools import wraps
 from typing import Any, cast
 
@@ -24,28 +24,41 @@ EXAMPLES = "__llmcalc_examples__"
 def command(*examples: str) -> Callable[[Body], Run]:
     """Give a function that answers with a Report the options of `Output`, and its examples.
 
+    A parameter that is a dataclass stands for an option a field.
     Under --explain every formula called inside leaves its step in the report.
     """
 
     def attach(body: Body) -> Run:
         own = inspect.signature(body, eval_str=True)
-        shared = inspect.signature(Output, eval_str=True).parameters
+        bundles = {
+            name: parameter.annotation
+            for name, parameter in own.parameters.items()
+            if is_dataclass(parameter.annotation)
+        }
+        plain = [one for one in own.parameters.values() if one.name not in bundles]
+        shared = _options(Output)
 
         @wraps(body)
         def run(**given: Any) -> int:
-            output = Output(**{name: given.pop(name) for name in shared})
+            output = Output(**{one.name: given.pop(one.name) for one in shared})
             _ = output.form  # two forms at once are refused before any work is done
+            for name, bundle in bundles.items():
+                given[name] = bundle(**{one.name: given.pop(one.name) for one in _options(bundle)})
             return emit(_explained(body, given) if output.explain else body(**given), output)
 
-        signature = own.replace(
-            parameters=[*own.parameters.values(), *shared.values()], return_annotation=int
-        )
+        bundled = [one for bundle in bundles.values() for one in _options(bundle)]
+        signature = own.replace(parameters=[*plain, *bundled, *shared], return_annotation=int)
         # typer reads the signature, and would evaluate the annotations of the body a second time.
         vars(run).update(__signature__=signature, __annotations__={}, **{EXAMPLES: examples})
         run.__annotations__ = {}
         return run
 
     return attach
+
+
+def _options(bundle: Any) -> list[inspect.Parameter]:
+    """The options that a dataclass holds, one a field."""
+    return list(inspect.signature(bundle, eval_str=True).parameters.values())
 
 
 def _explained(body: Body, given: dict[str, Any]) -> Report:

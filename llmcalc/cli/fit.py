@@ -8,20 +8,8 @@ import typer
 
 from llmcalc import units
 from llmcalc.cli.command import command
-from llmcalc.cli.options import (
-    Batch,
-    Dp,
-    Ep,
-    Gpu,
-    Gpus,
-    Kv,
-    OptionalModels,
-    Pp,
-    Runtime,
-    Seq,
-    Tp,
-    Weights,
-)
+from llmcalc.cli.engine import Engine
+from llmcalc.cli.options import Batch, Gpu, OptionalModels, Seq
 from llmcalc.report.model import Report
 
 FILTERS = "Which models"
@@ -41,16 +29,9 @@ def fit(
     model: OptionalModels = None,
     *,
     gpu: Gpu,
-    gpus: Gpus = None,
     batch: Batch = 16,
     seq: Seq = 4096,
-    weights: Weights = "bf16",
-    kv: Kv = "bf16",
-    runtime: Runtime = "generic",
-    tp: Tp = None,
-    pp: Pp = None,
-    ep: Ep = None,
-    dp: Dp = None,
+    engine: Engine,
     name: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help="Only names that contain this.", rich_help_panel=FILTERS),
@@ -70,11 +51,9 @@ def fit(
     """Which models fit on these GPUs, how far, and what would make the others fit."""
     from llmcalc.api.fit import Question, fit_catalog, fits  # noqa: PLC0415  (commands load when called)
     from llmcalc.api.selection import Filter  # noqa: PLC0415
-    from llmcalc.api.setup import setup  # noqa: PLC0415
     from llmcalc.catalog import find  # noqa: PLC0415
 
-    chosen = setup(weights=weights, kv=kv, engine=runtime, gpus=gpus, tp=tp, pp=pp, ep=ep, dp=dp)
-    question = Question(gpu=find.gpu(gpu), batch=batch, seq=seq, setup=chosen)
+    question = Question(gpu=find.gpu(gpu), batch=batch, seq=seq, setup=engine.setup())
     if model:
         return fits([find.card(one) for one in model], question, strict=strict)
     wanted = Filter(

@@ -14,7 +14,7 @@ from llmcalc.errors import UsageError
 
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "Questions": ("params", "flops", "memory", "fit", "train"),
-    "Proof": ("check",),
+    "Proof": ("check", "validate"),
     "Catalog": ("models", "gpus", "show", "import", "schema"),
 }
 """Headings of the help and their commands; `name` is the function `name` of cli/name.py."""

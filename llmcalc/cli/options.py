@@ -61,13 +61,15 @@ Online = Annotated[
     bool, typer.Option("--online", help="Ask the Hugging Face hub for an id such as org/name.")
 ]
 Weights = Annotated[
-    str, typer.Option("--weights", metavar="FORMAT", help="fp32, bf16, fp16, fp8, int8 or int4.")
+    str, typer.Option("--weights", metavar="FORMAT", help="As bf16, fp8, awq, nf4 or q4_k_m.")
 ]
-Kv = Annotated[
-    str, typer.Option("--kv", metavar="FORMAT", help="KV cache: fp32, bf16, fp16, fp8, int8, int4.")
+Kv = Annotated[str, typer.Option("--kv", metavar="FORMAT", help="KV cache, as bf16, fp8 or q8_0.")]
+KvValues = Annotated[
+    str | None,
+    typer.Option("--kv-values", metavar="FORMAT", help="Values, where not stored as keys are."),
 ]
 Runtime = Annotated[
-    str, typer.Option("--runtime", metavar="NAME", help="Whose overheads; generic so far.")
+    str, typer.Option("--runtime", metavar="NAME", help="vllm, sglang, llama.cpp, ... or generic.")
 ]
 SPLIT = "Split over GPUs"
 
@@ -78,5 +80,16 @@ def _ranks(help: str) -> Any:
 
 Tp = Annotated[int | None, _ranks("Tensor parallel ranks.")]
 Pp = Annotated[int | None, _ranks("Pipeline stages.")]
+Stages = Annotated[
+    tuple[int, ...] | None,
+    typer.Option(
+        "--stages", metavar="N,N,...", parser=units.counts, help="Layers of each pipeline stage.",
+        rich_help_panel=SPLIT,
+    ),
+]  # fmt: skip
 Ep = Annotated[int | None, _ranks("Expert parallel ranks, within tp × dp.")]
+RedundantExperts = Annotated[int | None, _ranks("Copies of experts, dealt out like them.")]
 Dp = Annotated[int | None, _ranks("Replicas that share the batch.")]
+AttentionDp = Annotated[int | None, _ranks("Groups of tensor ranks with sequences of their own.")]
+Cp = Annotated[int | None, _ranks("Context parallel ranks, which share cached tokens.")]
+Dcp = Annotated[int | None, _ranks("Tensor ranks that share cached tokens in decoding.")]

@@ -36,23 +36,40 @@ def tokens_in_flight(batch: int, seq: int, chunk: int) -> int:
     return max(min(batch * seq, chunk), batch)
 
 
-def widest(ledger: Ledger) -> int:
-    """Elements a token that the outputs of one part of one layer take, the most over all parts."""
+def widest(ledger: Ledger, *, with_input: bool = False) -> int:
+    """Elements a token that the outputs of one part of one layer take, the most over all parts.
+
+    `with_input` counts what the last product of a part reads too, where an engine holds it apart
+    from the outputs before it, as it does with the activated product of gate and up.
+    """
     return max(
-        (_widest_part(section) for section in ledger.sections if section.kind == "layer"), default=0
+        (
+            _widest_part(section, with_input=with_input)
+            for section in ledger.sections
+            if section.kind == "layer"
+        ),
+        default=0,
     )
 
 
-def _widest_part(section: Section) -> int:
+def _widest_part(section: Section, *, with_input: bool) -> int:
     """A part ends where its output goes back to the residual stream."""
     most = alive = 0
     for operation in section.operations:
         if isinstance(operation, (Matmul, GroupedMatmul)):
             alive += operation.width
-            most = max(most, alive)
+            most = max(most, alive + (_read_by_last(operation, section) if with_input else 0))
         if isinstance(operation, Matmul) and operation.to_residual:
             alive = 0
     return most
+
+
+def _read_by_last(operation: Matmul | GroupedMatmul, section: Section) -> int:
+    """Elements a token that the product reads, where it leads back to the residual stream."""
+    rows, read = operation.weight.shape[-2:]
+    if isinstance(operation, Matmul):
+        return read if operation.to_residual else 0
+    return operation.top_k * read if rows == section.width else 0
 
 
 def head_width(ledger: Ledger) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from llmcalc.engines.memory import Stage, largest, largest_batch, largest_context
+from llmcalc.engines.budget import cache_room, missing, usable
+from llmcalc.engines.memory import Stage, largest
+from llmcalc.engines.serving import Serving
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,6 +16,8 @@ class Limits:
     budget: int
     free: int
     """Left at the asked batch and sequence; negative where they need more."""
+    kv_room: int
+    """Bytes for the cache of one GPU; negative where the rest already needs more."""
     kv_tokens: int | None
     """Cached tokens, over sequences of the longest length; None where no token is cached."""
     max_concurrency: float | None
@@ -34,33 +38,43 @@ class Shape:
     """The model's own limit."""
 
 
-def within_memory(stage: Stage, shape: Shape, budget: int) -> Limits:
-    """Limits where weights, scratch space and cache share the budget."""
-    scratch = stage.live(shape.batch, shape.longest) + stage.logits(shape.batch)
-    for_cache = max(0, budget - stage.fixed - scratch)
+def within_memory(stage: Stage, shape: Shape, serving: Serving, capacity: int) -> Limits:
+    """Limits where weights, scratch space and cache share the memory of a device."""
+    room = cache_room(stage, serving, capacity, shape.batch, shape.longest)
     return Limits(
-        budget=budget,
-        free=budget - stage.total(shape.batch, shape.seq),
-        max_batch=largest_batch(stage, shape.seq, budget),
-        max_context=largest_context(stage, shape.batch, budget, shape.limit),
-        kv_tokens=_tokens(stage, shape, for_cache),
-        max_concurrency=_concurrency(stage, shape, for_cache),
+        budget=usable(serving, capacity),
+        free=-missing(stage, serving, capacity, shape.batch, shape.seq),
+        kv_room=room,
+        max_batch=largest_batch(stage, serving, capacity, shape.seq),
+        max_context=largest_context(stage, serving, capacity, shape.batch, shape.limit),
+        kv_tokens=stage.tokens(room, shape.longest),
+        max_concurrency=stage.concurrency(room, shape.longest),
     )
 
 
 def within_cache(stage: Stage, shape: Shape, budget: int) -> Limits:
     """Limits where the budget is for the cache alone."""
-    one = stage.cache.held
     return Limits(
         budget=budget,
-        free=budget - shape.batch * one(shape.seq),
-        max_batch=budget // max(1, one(shape.seq)),
-        max_context=largest(
-            lambda seq: shape.batch * one(seq), budget, stage.cache.windows, shape.limit
-        ),
-        kv_tokens=_tokens(stage, shape, budget),
-        max_concurrency=_concurrency(stage, shape, budget),
+        free=budget - stage.held(shape.batch, shape.seq),
+        kv_room=budget,
+        max_batch=largest(lambda batch: stage.held(batch, shape.seq), budget),
+        max_context=largest(lambda seq: stage.held(shape.batch, seq), budget, shape.limit),
+        kv_tokens=stage.tokens(budget, shape.longest),
+        max_concurrency=stage.concurrency(budget, shape.longest),
     )
+
+
+def largest_batch(stage: Stage, serving: Serving, capacity: int, seq: int) -> int:
+    """The most sequences of `seq` tokens; 0 if not even one."""
+    return largest(lambda batch: missing(stage, serving, capacity, batch, seq), 0)
+
+
+def largest_context(
+    stage: Stage, serving: Serving, capacity: int, batch: int, limit: int | None
+) -> int:
+    """The longest `batch` sequences within the model's limit; 0 if none."""
+    return largest(lambda seq: missing(stage, serving, capacity, batch, seq), 0, limit)
 
 
 def least(found: list[Limits], replicas: int) -> Limits:
@@ -71,21 +85,9 @@ def least(found: list[Limits], replicas: int) -> Limits:
     return Limits(
         budget=tightest.budget,
         free=min(limits.free for limits in found),
+        kv_room=tightest.kv_room,
         kv_tokens=None if tokens is None else replicas * tokens,
         max_concurrency=None if concurrency is None else replicas * concurrency,
         max_batch=replicas * min(limits.max_batch for limits in found),
         max_context=min(limits.max_context for limits in found),
     )
-
-
-def _tokens(stage: Stage, shape: Shape, budget: int) -> int | None:
-    """Cached tokens, over sequences of the longest length."""
-    if not stage.cache.bytes_per_token:
-        return None
-    return budget * shape.longest // stage.cache.held(shape.longest)
-
-
-def _concurrency(stage: Stage, shape: Shape, budget: int) -> float | None:
-    """Sequences of the longest length."""
-    held = stage.cache.held(shape.longest)
-    return budget / held if held else None

@@ -1,36 +1,28 @@
 """Does it fit? The memory of one GPU by part, as a function of batch and context.
 
-Everything but the cache and the scratch space is fixed, and both grow in straight lines between a
-few kinks (a full window, a full prefill chunk): so the largest batch and context are solved, not
-searched.
+Weights and what the engine takes for itself are fixed; the cache and the scratch space grow, as the
+engine lays them out. Growth never falls, so the largest batch and context are found by halving.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.blueprint.shard import Parallel, shard
-from llmcalc.engines import activations, kv, weights
+from llmcalc.engines import weights
+from llmcalc.engines.holding import Holding
+from llmcalc.engines.kv_format import KvFormats
+from llmcalc.engines.layouts import holding, scratch_space
+from llmcalc.engines.part import Basis, Group, Part
+from llmcalc.engines.placement import placed
+from llmcalc.engines.scratch import Scratch
+from llmcalc.engines.serving import Serving
 from llmcalc.formula import is_recording, quietly, record_sum, symbol
 from llmcalc.spec.quantization import Quantization
-from llmcalc.spec.runtime import Runtime
 
-Group = Literal["weights", "kv_cache", "state", "activations", "runtime"]
-Basis = Literal["exact", "modelled", "measured"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """One line of the memory of a GPU."""
-
-    name: str
-    group: Group
-    bytes: int
-    basis: Basis
-    source: str = ""
+__all__ = ["Basis", "Group", "Part", "Stage"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,38 +30,37 @@ class Stage:
     """What one GPU of one pipeline stage holds, for any batch and context."""
 
     weights: dict[str, int]
-    cache: kv.KvProfile
-    hidden_size: int
-    widest: int
-    head: int
-    """Rows of the output head, 0 where it is on another stage."""
-    runtime: Runtime
-    alone: bool
+    cache: Holding
+    scratch: Scratch
+    taken: tuple[Part, ...]
+    """What the engine takes for itself."""
+    ranks: int = 1
+    """Ranks that share the cached tokens of a sequence."""
     fixed: int
-    """Bytes that no batch or context changes: weights and what the runtime takes for itself."""
+    """Bytes that no batch or context changes: weights and what is taken."""
+    outside: int = 0
+    """Bytes of those that the engine takes on top of its budget."""
 
-    def live(self, batch: int, seq: int) -> int:
-        """Bytes of scratch space."""
-        tokens = activations.tokens_in_flight(batch, seq, self.runtime.prefill_tokens)
-        live: int = activations.live_bytes(
-            tokens=tokens, d=self.hidden_size, widest=self.widest, bytes=activations.ELEMENT_BYTES
-        )
-        return live
+    def held(self, batch: int, seq: int) -> int:
+        """Bytes that `batch` sequences of `seq` tokens leave behind."""
+        return self.cache.cache(batch, self._own(seq)) + self.cache.state(batch)
 
-    def logits(self, batch: int) -> int:
-        """Bytes of the logits."""
-        if not self.head:
-            return 0
-        logits: int = activations.logits_bytes(
-            b=batch, V=self.head, bytes=self.runtime.logits_bytes
-        )
-        return logits
+    def _own(self, seq: int) -> int:
+        """Tokens of a sequence that this rank caches."""
+        return -(-seq // self.ranks)
+
+    def tokens(self, room: int, longest: int) -> int | None:
+        """Tokens that `room` bytes of each rank hold, over sequences of `longest` tokens."""
+        own = self.cache.tokens(room, self._own(longest))
+        return own if own is None else own * self.ranks
+
+    def concurrency(self, room: int, longest: int) -> float | None:
+        """Sequences of `longest` tokens that `room` bytes of each rank hold."""
+        return self.cache.concurrency(room, self._own(longest))
 
     def total(self, batch: int, seq: int) -> int:
         """Bytes of `batch` sequences of `seq` tokens each."""
-        return (
-            self.fixed + batch * self.cache.held(seq) + self.live(batch, seq) + self.logits(batch)
-        )
+        return self.fixed + self.held(batch, seq) + self.scratch.bytes(batch, seq)
 
     def parts(self, batch: int, seq: int) -> tuple[Part, ...]:
         """The same bytes, itemised."""
@@ -77,50 +68,44 @@ class Stage:
             Part(name=name, group="weights", bytes=size, basis="exact")
             for name, size in self.weights.items()
         ]
-        cached = batch * self.cache.sequence(seq)
-        kv.explain(self.cache, batch, seq)
+        cached, states = self.cache.cache(batch, self._own(seq)), self.cache.state(batch)
+        self.cache.explain(batch, self._own(seq))
         return (
             *held,
             Part(name="KV cache", group="kv_cache", bytes=cached, basis="exact"),
-            Part(name="state", group="state", bytes=batch * self.cache.state_bytes, basis="exact"),
-            Part(name="live activations", group="activations", bytes=self.live(batch, seq),
-                 basis="modelled", source=self.runtime.prefill_tokens_source),
-            Part(name="logits", group="activations", bytes=self.logits(batch), basis="modelled",
-                 source=self.runtime.logits_source),
-            *overheads(self.runtime, alone=self.alone),
-        )  # fmt: skip
+            Part(name="state", group="state", bytes=states, basis="exact"),
+            *self.scratch.parts(batch, seq),
+            *self.taken,
+        )
 
 
-def overheads(runtime: Runtime, *, alone: bool) -> tuple[Part, ...]:
-    """What a runtime takes for itself on one GPU that works alone or with others."""
-    named = [("driver context", runtime.context), ("matmul workspace", runtime.workspace)]
-    if not alone:
-        named.append(("communication buffers", runtime.collectives))
+def overheads(serving: Serving, *, alone: bool) -> tuple[Part, ...]:
+    """What an engine takes for itself on one GPU that works alone or with others."""
+    happens = {"always": True, "several": not alone, "graphs": serving.graphs}
     return tuple(
-        Part(name=name, group="runtime", bytes=one.bytes, basis="modelled", source=one.source)
-        for name, one in named
+        Part(name=one.name, group="runtime", bytes=one.bytes, basis="modelled", source=one.source)
+        for one in serving.runtime.overheads
+        if happens[one.when]
     )
 
 
 def stages(
-    ledger: Ledger, *, format: Quantization, kv_dtype: str, runtime: Runtime, parallel: Parallel
+    ledger: Ledger, *, format: Quantization, kv: KvFormats, serving: Serving, parallel: Parallel
 ) -> tuple[Stage, ...]:
     """One Stage a pipeline stage; the one that needs most decides.
 
     Raises ImpossibleError for a split that the model does not allow.
     """
-    return tuple(
-        _stage(rank, format, kv_dtype, runtime, alone=parallel.alone)
-        for rank in shard(ledger, parallel)
-    )
+    start = _Start(ledger=ledger, format=format, kv=kv, serving=serving, parallel=parallel)
+    return tuple(start.stage(rank) for rank in start.ranks())
 
 
 def explain(
     ledger: Ledger,
     *,
     format: Quantization,
-    kv_dtype: str,
-    runtime: Runtime,
+    kv: KvFormats,
+    serving: Serving,
     parallel: Parallel,
     batch: int,
     seq: int,
@@ -128,53 +113,77 @@ def explain(
     """Record the worked solution of the fullest stage: each part, and their sum."""
     if not is_recording():
         return
-    ranks = shard(ledger, parallel)
+    start = _Start(ledger=ledger, format=format, kv=kv, serving=serving, parallel=parallel)
+    ranks = start.ranks()
     with quietly():
-        needs = [
-            _stage(rank, format, kv_dtype, runtime, alone=parallel.alone).total(batch, seq)
-            for rank in ranks
-        ]
-    rank = ranks[needs.index(max(needs))]
-    parts = _stage(rank, format, kv_dtype, runtime, alone=parallel.alone).parts(batch, seq)
+        needs = [start.stage(rank).total(batch, seq) for rank in ranks]
+    parts = start.stage(ranks[needs.index(max(needs))]).parts(batch, seq)
     named = {symbol(part.name): part.bytes for part in parts}
     record_sum("total_per_gpu", named, "bytes", "modelled")
 
 
-def _stage(
-    rank: Ledger, format: Quantization, kv_dtype: str, runtime: Runtime, *, alone: bool
-) -> Stage:
-    held = weights.by_group(rank, format)
-    taken = sum(part.bytes for part in overheads(runtime, alone=alone))
-    return Stage(
-        weights=held,
-        cache=kv.profile(rank, kv_dtype),
-        hidden_size=rank.hidden_size,
-        widest=activations.widest(rank),
-        head=activations.head_width(rank),
-        runtime=runtime,
-        alone=alone,
-        fixed=sum(held.values()) + taken,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Start:
+    """A model, how it is stored, and the engine that is started with it on so many ranks."""
+
+    ledger: Ledger
+    format: Quantization
+    kv: KvFormats
+    serving: Serving
+    parallel: Parallel
+
+    def ranks(self) -> tuple[Ledger, ...]:
+        """What the fullest rank of each stage computes, as this engine divides a model."""
+        runtime = self.serving.runtime
+        device, _ = placed(self.ledger, self.serving)
+        own = replace(
+            self.parallel, vocab_multiple=runtime.vocab_multiple, spare=runtime.spare,
+            uneven_experts=runtime.uneven_experts,
+        )  # fmt: skip
+        return shard(device, own)
+
+    def stage(self, rank: Ledger) -> Stage:
+        """What that rank holds."""
+        held = weights.by_group(rank, self.format)
+        parallel, serving = self.parallel, self.serving
+        taken = overheads(serving, alone=parallel.alone)
+        on_top = {one.name for one in serving.runtime.overheads if one.outside_budget}
+        return Stage(
+            weights=held,
+            cache=holding(rank, self.kv, serving, parallel.pp),
+            scratch=scratch_space(rank, self.ledger, self.kv, serving),
+            taken=taken,
+            ranks=parallel.cp * parallel.dcp,
+            fixed=sum(held.values()) + sum(part.bytes for part in taken),
+            outside=sum(part.bytes for part in taken if part.name in on_top),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What an engine keeps in the memory of the host."""
+
+    weights: int
+    cache: Holding | None = None
+    """Of the layers that stand there."""
+
+    def bytes(self, batch: int, seq: int) -> int:
+        """Weights, and what `batch` sequences of `seq` tokens leave behind in those layers."""
+        if self.cache is None:
+            return self.weights
+        return self.weights + self.cache.cache(batch, seq) + self.cache.state(batch)
+
+
+def host(ledger: Ledger, *, format: Quantization, kv: KvFormats, serving: Serving) -> Host:
+    """What stays on the host: layers and tables that no device holds, or weights moved there."""
+    _, rest = placed(ledger, serving)
+    cache = holding(rest, kv, serving, 1) if rest.order else None
+    return Host(weights=sum(weights.by_group(rest, format).values()), cache=cache)
 
 
 def fullest(candidates: Iterable[Stage], batch: int, seq: int) -> Stage:
     """The stage that needs most memory."""
     return max(candidates, key=lambda stage: stage.total(batch, seq))
-
-
-def largest_batch(stage: Stage, seq: int, budget: int) -> int:
-    """The most sequences of `seq` tokens within `budget` bytes; 0 if not even one."""
-    chunk = stage.runtime.prefill_tokens
-    return largest(
-        lambda batch: stage.total(batch, seq), budget, (chunk // seq, -(-chunk // seq), chunk)
-    )
-
-
-def largest_context(stage: Stage, batch: int, budget: int, limit: int | None) -> int:
-    """The longest `batch` sequences within `budget` bytes and the model's limit; 0 if none."""
-    chunk = stage.runtime.prefill_tokens
-    kinks = (chunk // batch, -(-chunk // batch), *stage.cache.windows)
-    return largest(lambda seq: stage.total(batch, seq), budget, kinks, limit)
 
 
 UNBOUNDED = 2**40
@@ -186,27 +195,26 @@ def bounded(tokens: int) -> int | None:
     return tokens if tokens < UNBOUNDED else None
 
 
-def largest(
-    need: Callable[[int], int], budget: int, kinks: Iterable[int], limit: int | None = None
-) -> int:
-    """The largest n with need(n) ≤ budget, for a need that grows straight between kinks; else 0."""
-    last = limit or UNBOUNDED
-    if need(1) > budget:
-        return 0
-    low = 1
-    for high in [*sorted({kink for kink in kinks if 1 < kink < last}), last]:
-        if need(high) > budget:
-            return _between(need, budget, low, high)
-        low = high
-    return low
+def largest(need: Callable[[int], int], budget: int, limit: int | None = None) -> int:
+    """The largest n up to the limit with need(n) ≤ budget, for a need that never falls; else 0.
 
-
-def _between(need: Callable[[int], int], budget: int, low: int, high: int) -> int:
-    """On the segment from low, which fits, to high, which does not."""
+    Growth is mostly straight: a guess on the straight line, and its next, mostly end the search;
+    a halving between guesses bounds it where growth has kinks or steps.
+    """
+    low, high = 1, limit or UNBOUNDED
     at_low, at_high = need(low), need(high)
-    guess = low + (budget - at_low) * (high - low) // (at_high - at_low)
-    while guess > low and need(guess) > budget:
-        guess -= 1
-    while guess + 1 < high and need(guess + 1) <= budget:
-        guess += 1
-    return guess
+    if at_low > budget:
+        return 0
+    if at_high <= budget:
+        return high
+    while high - low > 1:
+        along = low + (budget - at_low) * (high - low) // (at_high - at_low)
+        for guess in (min(along, high - 1), min(along + 1, high - 1), (low + high) // 2):
+            if not low < guess < high:
+                continue
+            needed = need(guess)
+            if needed > budget:
+                high, at_high = guess, needed
+            else:
+                low, at_low = guess, needed
+    return low

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from llmcalc.engines.kv import KV_BITS
-from llmcalc.planner.fit import COMFORT, Ask, Fit, Planner, Verdict, judged
+from llmcalc.engines.kv_format import KV_FORMATS, KvFormats
+from llmcalc.planner.fit import COMFORT, Ask, Fit, Planner, Verdict, served
 from llmcalc.spec.quantization import Quantization
 
 MOST_GPUS = 1024
@@ -44,7 +44,7 @@ def advise(
 def _quantised(planner: Planner, ask: Ask, formats: tuple[Quantization, ...]) -> Iterator[Advice]:
     """Smaller weights, a smaller cache, and both where neither is enough."""
     smaller = [format for format in formats if format.bits < ask.weights.bits]
-    caches = ["fp8"] if KV_BITS[ask.kv] > KV_BITS["fp8"] else []
+    caches = _smaller_caches(ask)
     single = [
         _tried(
             planner,
@@ -55,7 +55,8 @@ def _quantised(planner: Planner, ask: Ask, formats: tuple[Quantization, ...]) ->
         for format in smaller
     ]
     single += [
-        _tried(planner, replace(ask, kv=kv), f"{kv} KV cache", f"--kv {kv}") for kv in caches
+        _tried(planner, replace(ask, kv=kv), f"{kv.name} KV cache", f"--kv {kv.name}")
+        for kv in caches
     ]
     yield from single
     if any(advice.verdict == "fits" for advice in single):
@@ -64,8 +65,16 @@ def _quantised(planner: Planner, ask: Ask, formats: tuple[Quantization, ...]) ->
         for kv in caches:
             yield _tried(
                 planner, replace(ask, weights=format, kv=kv),
-                f"{format.name} weights and {kv} KV cache", f"--weights {format.name} --kv {kv}",
+                f"{format.name} weights and {kv.name} KV cache",
+                f"--weights {format.name} --kv {kv.name}",
             )  # fmt: skip
+
+
+def _smaller_caches(ask: Ask) -> list[KvFormats]:
+    """The first format of the engine that takes about half of what is used now."""
+    half = ask.kv.keys.bits * 0.55
+    names = [name for name in ask.runtime.kv_formats if KV_FORMATS[name].bits <= half]
+    return [KvFormats(keys=KV_FORMATS[name], values=KV_FORMATS[name]) for name in names[:1]]
 
 
 def _shorter(planner: Planner, ask: Ask, found: Fit) -> Iterator[Advice]:
@@ -75,7 +84,7 @@ def _shorter(planner: Planner, ask: Ask, found: Fit) -> Iterator[Advice]:
         yield _tried(
             planner, replace(ask, seq=limit), f"the model's {limit:,} tokens", f"--seq {limit}"
         )
-    seq = planner.fit(replace(ask, capacity=int(COMFORT * ask.capacity))).max_context
+    seq = planner.fit(planner.comfortable(ask)).max_context
     seq = seq // STEP * STEP or seq
     if 0 < seq < found.seq:
         yield _tried(planner, replace(ask, seq=seq), f"{seq:,} tokens each", f"--seq {seq}")
@@ -83,7 +92,7 @@ def _shorter(planner: Planner, ask: Ask, found: Fit) -> Iterator[Advice]:
 
 def _smaller(planner: Planner, ask: Ask) -> Iterator[Advice]:
     """The largest batch that is comfortable."""
-    batch = planner.fit(replace(ask, capacity=int(COMFORT * ask.capacity))).max_batch
+    batch = planner.fit(planner.comfortable(ask)).max_batch
     if 0 < batch < ask.batch:
         yield _tried(planner, replace(ask, batch=batch), f"batch {batch}", f"--batch {batch}")
 
@@ -106,13 +115,14 @@ def _offloaded(planner: Planner, ask: Ask, found: Fit) -> Iterator[Advice]:
     layers = len(planner.ledger.order)
     outside = sum(found.stage.weights.get(name, 0) for name in ("embedding", "head"))
     layer = (sum(found.stage.weights.values()) - outside) // layers
-    over = found.needed - int(COMFORT * ask.capacity)
+    over = max(found.needed - int(COMFORT * ask.capacity), -found.free)
     moved = -(-over // layer)
     if found.parallel.gpus > 1 or not 0 < moved <= layers:
         return
     needed = found.needed - moved * layer
+    verdict = served(needed, -found.free - moved * layer, found.serving, ask.capacity)
     change = f"weights of {moved} of {layers} layers in host memory"
-    yield Advice(change=change, options="", needed=needed, verdict=judged(needed, ask.capacity))
+    yield Advice(change=change, options="", needed=needed, verdict=verdict)
 
 
 def _tried(planner: Planner, ask: Ask, change: str, options: str) -> Advice:

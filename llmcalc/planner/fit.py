@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.blueprint.shard import Parallel
-from llmcalc.engines import memory
+from llmcalc.engines import limits, memory
+from llmcalc.engines.budget import missing, usable
+from llmcalc.engines.kv_format import KvFormats
+from llmcalc.engines.serving import Place, Serving, serve
 from llmcalc.formula import quietly
 from llmcalc.planner.splits import splits
 from llmcalc.spec.quantization import Quantization
 from llmcalc.spec.runtime import Runtime
+from llmcalc.spec.settings import Settings
 
 Verdict = Literal["fits", "tight", "no"]
 Limit = Literal["weights", "kv_cache", "activations", "context", "nothing"]
@@ -30,8 +35,11 @@ class Ask:
     capacity: int
     gpus: int
     weights: Quantization
-    kv: str
+    kv: KvFormats
     runtime: Runtime
+    settings: Settings = Settings()
+    gpu: str = ""
+    """Name of the GPU, which some defaults depend on."""
     parallel: Parallel | None = None
     """The split, where the user says it; else the one that needs least memory a GPU."""
 
@@ -52,6 +60,8 @@ class Fit:
     stage: memory.Stage
     """The stage that needs most."""
     stages: tuple[memory.Stage, ...]
+    host: memory.Host
+    serving: Serving
     batch: int
     """Sequences on one replica."""
     context: int | None
@@ -61,8 +71,9 @@ class Fit:
     def max_batch(self) -> int:
         """The most sequences of `seq` tokens, all replicas together."""
         with quietly():
-            return self.parallel.dp * min(
-                memory.largest_batch(each, self.seq, self.capacity) for each in self.stages
+            return self.parallel.replicas * min(
+                limits.largest_batch(each, self.serving, self.capacity, self.seq)
+                for each in self.stages
             )
 
     @property
@@ -70,7 +81,9 @@ class Fit:
         """The longest sequences at this batch, within the model's own limit."""
         with quietly():
             return min(
-                memory.largest_context(each, self.batch, self.capacity, self.context)
+                limits.largest_context(
+                    each, self.serving, self.capacity, self.batch, self.context
+                )
                 for each in self.stages
             )
 
@@ -84,7 +97,8 @@ class Planner:
     def __init__(self, ledger: Ledger, limit: int | None) -> None:
         self.ledger, self.limit = ledger, limit
         """Its operations, and the tokens of context that it was made for."""
-        self._held: dict[tuple[str, str, str, int, int, int], tuple[memory.Stage, ...]] = {}
+        self._held: dict[Hashable, tuple[memory.Stage, ...]] = {}
+        self._served: dict[Hashable, Serving] = {}
 
     def fit(self, ask: Ask) -> Fit:
         """The best place for the model: the split that needs least memory on each GPU.
@@ -99,17 +113,39 @@ class Planner:
         memory.explain(
             self.ledger,
             format=ask.weights,
-            kv_dtype=ask.kv,
-            runtime=ask.runtime,
+            kv=ask.kv,
+            serving=self.serving(ask),
             parallel=parallel,
             batch=batch,
             seq=seq,
+        )
+
+    def serving(self, ask: Ask) -> Serving:
+        """The engine as it starts with this model. Raises UsageError for settings it lacks."""
+        key = (ask.runtime.name, ask.settings, ask.capacity, ask.gpu)
+        if key not in self._served:
+            place = Place(memory=ask.capacity, gpu=ask.gpu, context=self.limit)
+            self._served[key] = serve(ask.runtime, ask.settings, place)
+        return self._served[key]
+
+    def comfortable(self, ask: Ask) -> Ask:
+        """The same question on devices as small as what `fits` may use of these."""
+        if _has_own_budget(self.serving(ask), ask.capacity):
+            return ask
+        return replace(ask, capacity=int(COMFORT * ask.capacity))
+
+    def host(self, ask: Ask) -> memory.Host:
+        """What stays in the memory of the host."""
+        return memory.host(
+            self.ledger, format=ask.weights, kv=ask.kv, serving=self.serving(ask)
         )
 
     def split(self, ask: Ask) -> Parallel:
         """The split that was asked for, else the one that needs least memory on each GPU."""
         if ask.parallel:
             return ask.parallel
+        if ask.runtime.layers_over_devices:
+            return Parallel(pp=min(ask.gpus, len(self.ledger.order)))
         allowed = list(splits(self.ledger, ask.gpus))
         if len(allowed) == 1:
             return allowed[0]
@@ -120,38 +156,39 @@ class Planner:
         return min(ask.seq, self.limit or ask.seq)
 
     def _needed(self, ask: Ask, parallel: Parallel) -> int:
-        batch = -(-ask.batch // parallel.dp)
+        batch = -(-ask.batch // parallel.replicas)
         return max(stage.total(batch, self._seq(ask)) for stage in self.stages(ask, parallel))
 
     def _placed(self, ask: Ask, parallel: Parallel, seq: int) -> Fit:
         stages = self.stages(ask, parallel)
-        batch = -(-ask.batch // parallel.dp)
+        batch = -(-ask.batch // parallel.replicas)
         stage = memory.fullest(stages, batch, seq)
-        needed = stage.total(batch, seq)
+        needed, serving = stage.total(batch, seq), self.serving(ask)
+        short = max(missing(each, serving, ask.capacity, batch, seq) for each in stages)
+        limit = _limit(stage, serving, ask, batch, seq)
         return Fit(
-            verdict=judged(needed, ask.capacity) if seq == ask.seq else "no",
-            limit=_limit(stage, ask, batch, seq),
+            verdict=served(needed, short, serving, ask.capacity) if seq == ask.seq else "no",
+            limit=limit if seq == ask.seq else "context",
             needed=needed,
-            free=ask.capacity - needed,
+            free=-short,
             capacity=ask.capacity,
             seq=seq,
             parallel=parallel,
             stage=stage,
             stages=stages,
+            host=self.host(ask),
+            serving=serving,
             batch=batch,
             context=self.limit,
         )
 
     def stages(self, ask: Ask, parallel: Parallel) -> tuple[memory.Stage, ...]:
         """What one GPU of each pipeline stage holds under this split."""
-        key = (ask.weights.name, ask.kv, ask.runtime.name, parallel.tp, parallel.pp, parallel.ep)
+        serving = self.serving(ask)
+        key = (ask.weights.name, ask.kv, serving.key, parallel)
         if key not in self._held:
             self._held[key] = memory.stages(
-                self.ledger,
-                format=ask.weights,
-                kv_dtype=ask.kv,
-                runtime=ask.runtime,
-                parallel=parallel,
+                self.ledger, format=ask.weights, kv=ask.kv, serving=serving, parallel=parallel
             )
         return self._held[key]
 
@@ -163,13 +200,27 @@ def judged(needed: int, capacity: int) -> Verdict:
     return "fits" if needed <= COMFORT * capacity else "tight"
 
 
-def _limit(stage: memory.Stage, ask: Ask, batch: int, seq: int) -> Limit:
-    """What ends it: the model's context, else what does not fit, else what fills memory most."""
-    if seq < ask.seq:
-        return "context"
+def served(needed: int, short: int, serving: Serving, capacity: int) -> Verdict:
+    """As `judged`, unless the engine has a budget of its own: what that holds, fits.
+
+    It is tight where only a larger budget would hold it.
+    """
+    if needed > capacity or not _has_own_budget(serving, capacity):
+        return judged(needed, capacity)
+    return "fits" if short <= 0 else "tight"
+
+
+def _has_own_budget(serving: Serving, capacity: int) -> bool:
+    """Whether the engine itself leaves some of the memory free."""
+    return usable(serving, capacity) < capacity or serving.runtime.budget.form != "share"
+
+
+def _limit(stage: memory.Stage, serving: Serving, ask: Ask, batch: int, seq: int) -> Limit:
+    """What ends it: what does not fit, else what fills memory most."""
     if stage.fixed > ask.capacity:
         return "weights"
-    if stage.total(batch, seq) <= COMFORT * ask.capacity:
+    short = missing(stage, serving, ask.capacity, batch, seq)
+    if served(stage.total(batch, seq), short, serving, ask.capacity) == "fits":
         return "nothing"
-    scratch = stage.live(batch, seq) + stage.logits(batch)
-    return "kv_cache" if batch * stage.cache.sequence(seq) > scratch else "activations"
+    cached = stage.cache.cache(batch, seq)
+    return "kv_cache" if cached > stage.scratch.bytes(batch, seq) else "activations"

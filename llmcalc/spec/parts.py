@@ -46,6 +46,8 @@ class Attention:
     """A gate as wide as the attention output, from the same input as the queries (Qwen3-Next)."""
     window: Length | None = None
     """Tokens a query can see, itself included; left out: all before it."""
+    chunked: Bool = False
+    """The window starts anew every `window` tokens instead of sliding along (Llama 4)."""
     rotary_dim: WidthOrZero | None = None
     """Dimensions of a head that carry rotary positions; left out: all, 0: none."""
     cross: Bool = False

@@ -1,30 +1,50 @@
-"""How a number format stores weights: a policy over the classes of weights."""
+"""How a model's weights are stored: a policy of ordered rules over its weights."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
-from llmcalc.spec.limits import Alias, Line, Name, Range, WidthOrZero
+from llmcalc.spec.limits import Alias, Bool, Line, Name, Range
+from llmcalc.spec.storage import Count, Rule, Scheme, WeightClass
 
-Bits = Annotated[int, Range(1, 64)]
-WeightClass = Literal["embedding", "linear", "expert", "head", "norm", "router", "bias", "other"]
+__all__ = ("PolicyFile", "Quantization", "WeightClass")
+
+Bits = Annotated[float, Range(1, 64)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantization:
-    """One format; the classes it does not name stay at `kept_bits`."""
+class PolicyFile:
+    """A policy as its file says it; what it shares with others is in its scheme."""
 
     name: Name
     title: Line
     aliases: tuple[Alias, ...] = ()
     source: Line
     bits: Bits
-    """Of one weight of the quantised classes."""
-    classes: tuple[WeightClass, ...]
-    """Weights that are quantised."""
-    kept_bits: Bits = 16
-    scale_bits: WidthOrZero = 0
-    """Of one scale, and of its zero point where there is one, together."""
-    group: Literal["tensor", "channel"] | Annotated[int, Range(1, 65536)] | None = None
-    """Weights that share a scale: a tensor, an output channel or so many in a row of it."""
+    """Nominal, of most weights; to put policies in order, never to compute bytes."""
+    scheme: Name
+    default: Name
+    """Format of the weights that no rule is for."""
+    group: Count | None = None
+    """Columns that share a scale, where its formats leave that open."""
+    imatrix: Bool = False
+    """Whether such files are made with an importance matrix."""
+    rules: tuple[Rule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Quantization:
+    """A policy with its scheme; equal only to itself, so that engines may keep what it means."""
+
+    name: str
+    title: str
+    aliases: tuple[str, ...] = ()
+    source: str
+    bits: float
+    scheme: Scheme
+    default: str
+    group: int | None = None
+    imatrix: bool = False
+    rules: tuple[Rule, ...] = ()
+    """All of them in order, those of the scheme last."""

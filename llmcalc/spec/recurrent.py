@@ -39,6 +39,11 @@ class Mamba2:
     bias: Bool = False
     gated_norm: Bool = True
     """A learned norm where the gate is multiplied in; without it there is the gate alone."""
+    state_dtype: Literal["fp32"] | None = None
+    """What the config asks engines to keep the recurrent state in; left out: as the model.
+
+    It is `mamba_ssm_dtype` or `mamba_ssm_cache_dtype` there.
+    """
     kind: Literal["mamba2"] = "mamba2"
 
 
@@ -51,6 +56,11 @@ class GatedDeltaNet:
     head_k_dim: Width
     head_v_dim: Width
     conv_kernel: Few = 4
+    state_dtype: Literal["fp32"] | None = None
+    """What the config asks engines to keep the recurrent state in; left out: as the model.
+
+    It is `mamba_ssm_dtype` or `mamba_ssm_cache_dtype` there.
+    """
     kind: Literal["gated_deltanet"] = "gated_deltanet"
 
 

@@ -11,6 +11,7 @@ from llmcalc.api.setup import setup
 from llmcalc.blueprint.shard import Parallel
 from llmcalc.catalog.find import card, gpu
 from llmcalc.errors import ImpossibleError, UsageError
+from llmcalc.spec.settings import Settings
 
 GIB = 2**30
 
@@ -60,7 +61,8 @@ def test_replicas_multiply_what_a_cache_budget_holds() -> None:
 
 
 def test_a_cache_budget_alone_holds_so_many_tokens() -> None:
-    found = _result("llama2-7b", room=Room(kv_budget=4 * GIB), max_model_len=2_048)
+    settings = Settings(max_model_len=2_048)
+    found = _result("llama2-7b", {"settings": settings}, room=Room(kv_budget=4 * GIB))
     assert found.kv_tokens == 4 * GIB // 524_288 == 8_192
     assert (found.max_concurrency, found.max_model_len) == (4.0, 2_048)
     assert (found.budget, found.capacity, found.gpu) == (4 * GIB, None, None)
@@ -75,7 +77,8 @@ def test_concurrency_is_counted_in_sequences_of_the_model_s_own_limit() -> None:
 
 
 def test_the_room_of_a_gpu_is_its_capacity_times_the_utilisation() -> None:
-    found = _result("llama2-7b", room=Room(gpu=gpu("a100-80"), utilization=0.5))
+    half = {"settings": Settings(gpu_memory_utilization=0.5)}
+    found = _result("llama2-7b", half, room=Room(gpu=gpu("a100-80")))
     assert found.capacity == int(79.26 * GIB)
     assert found.budget == int(0.5 * int(79.26 * GIB))
     assert found.free == found.budget - found.per_gpu.total
@@ -124,10 +127,25 @@ def test_unknown_formats_are_refused() -> None:
         setup(weights="fp7")
 
 
-@pytest.mark.parametrize("more", [{"batch": 0}, {"seq": 0}, {"seq": 4_097}, {"max_model_len": 0}])
+@pytest.mark.parametrize("more", [{"batch": 0}, {"seq": 0}, {"seq": 4_097}])
 def test_impossible_sizes_are_refused(more: Any) -> None:
     with pytest.raises(ImpossibleError):
         _result("llama2-7b", **more)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"max_model_len": 0}, {"max_model_len": 4_097}, {"gpu_memory_utilization": 0.0},
+     {"gpu_memory_utilization": 1.1}, {"max_num_batched_tokens": -1}],
+)  # fmt: skip
+def test_impossible_settings_are_refused(wrong: Any) -> None:
+    with pytest.raises(ImpossibleError):
+        _result("llama2-7b", {"settings": Settings(**wrong)})
+
+
+def test_a_setting_of_another_runtime_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match="generic has no --mem-fraction-static"):
+        _result("llama2-7b", {"settings": Settings(mem_fraction_static=0.8)})
 
 
 def test_a_state_does_not_grow_so_nothing_ends_the_context() -> None:

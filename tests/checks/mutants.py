@@ -7,6 +7,7 @@ from typing import Any
 
 from llmcalc.spec.card import Block, Embedding, ModelCard, Mtp, Stack, Tensor, Tower
 from llmcalc.spec.parts import Attention, Indexer, Mlp, Moe, Part
+from llmcalc.spec.recurrent import GatedDeltaNet, Mamba2
 from tests.checks.parts import ATTENTION, LATENT, MLP, PARTS, card
 
 
@@ -25,6 +26,9 @@ HEADS = replace(PLAIN, mtp=Mtp(block="one"))
 EXTRA = Tensor(name="more", shape=(3, 5))
 STACK = Stack(blocks={"seen": Block(parts=(ATTENTION, MLP))}, layers=("2*seen",), length=8)
 WITH_TOWER = replace(PLAIN, towers=(Tower(name="eye", stack=STACK),))
+SEEN = replace(ATTENTION, window=24)
+CHUNKED = replace(SEEN, chunked=True)
+WINDOWED = card(SEEN, MLP)
 SPEECH = card(ATTENTION, replace(ATTENTION, cross=True), MLP, encoder=STACK)
 
 
@@ -140,6 +144,21 @@ SAME: dict[tuple[type, str], tuple[str, Mutant | None]] = {
             shows="",
         ),
     ),
+    (Attention, "chunked"): (
+        "a full window either way; engines that lay out blocks tell them apart",
+        Mutant(base=WINDOWED, changed=_with_part(WINDOWED, SEEN, CHUNKED), shows=""),
+    ),
+    **{
+        (kind, "state_dtype"): (
+            "what engines are asked to keep, by those that heed it",
+            Mutant(
+                base=card(PARTS[kind][0], MLP),
+                changed=card(replace(PARTS[kind][0], state_dtype="fp32"), MLP),
+                shows="",
+            ),
+        )
+        for kind in (Mamba2, GatedDeltaNet)
+    },
     (Embedding, "scale"): ("one multiplication an element", _of_embedding("scale", "sqrt_hidden")),
     (Tensor, "name"): (
         WORDS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from math import ceil
 
@@ -15,28 +14,28 @@ from llmcalc.blueprint.shard import Parallel
 from llmcalc.catalog.data import quantization, runtime
 from llmcalc.catalog.find import card
 from llmcalc.engines import activations
-from llmcalc.engines.kv import KvProfile
-from llmcalc.engines.memory import (
-    Stage,
-    fullest,
-    largest,
-    largest_batch,
-    largest_context,
-    stages,
-)
+from llmcalc.engines.holding import Grown
+from llmcalc.engines.kv import KvProfile, Layers
+from llmcalc.engines.kv_format import BF16, KV_FORMATS, KvFormats
+from llmcalc.engines.limits import largest_batch, largest_context
+from llmcalc.engines.memory import Stage, fullest, largest, stages
+from llmcalc.engines.scratch import WidestLayer
+from llmcalc.engines.serving import Place, serve
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.parts import Attention, Mlp, Moe
+from llmcalc.spec.runtime import LayerScratch
+from llmcalc.spec.settings import Settings
 from tests.strategies import cards, small_card
 
-GENERIC = runtime("generic")
+GENERIC = serve(runtime("generic"), Settings(), Place())
 
 
 def _stages(model: ModelCard, **ranks: int) -> tuple[Stage, ...]:
     return stages(
         lower(model),
         format=quantization("bf16"),
-        kv_dtype="bf16",
-        runtime=GENERIC,
+        kv=BF16,
+        serving=GENERIC,
         parallel=Parallel(**ranks),
     )
 
@@ -83,7 +82,10 @@ def test_parts_are_what_total_says_and_each_modelled_one_has_a_source() -> None:
 def test_only_the_last_stage_has_logits() -> None:
     model = small_card(Mlp(intermediate_size=20), times=4, head=True, vocab=1_000)
     first, last = _stages(model, pp=2)
-    assert (first.logits(7), last.logits(7)) == (0, 7 * 1_000 * 6)
+    logits = [
+        part.bytes for stage in (first, last) for part in stage.parts(7, 10) if part.name == "logits"
+    ]
+    assert logits == [0, 7 * 1_000 * 6]
     assert fullest((first, last), 7, 10) is last
 
 
@@ -118,32 +120,39 @@ def test_largest_is_what_brute_force_finds(
 
     budget = need(at) + more
     by_hand = max((n for n in range(1, limit + 1) if need(n) <= budget), default=0)
-    assert largest(need, budget, kinks, limit) == by_hand
+    assert largest(need, budget, limit) == by_hand
 
 
 @st.composite
 def random_stages(draw: st.DrawFn) -> Stage:
     """A stage with a few windows, a chunk of the size of its sequences, and any format of cache."""
-    windows = draw(st.lists(st.integers(1, 60), unique=True, max_size=3))
-    elements = [(window, draw(st.integers(1, 40))) for window in sorted(windows)]
+    windows: list[int | None] = sorted(draw(st.lists(st.integers(1, 60), unique=True, max_size=3)))
     if draw(st.booleans()):
-        elements.append((None, draw(st.integers(1, 40))))
+        windows.append(None)
+    layers = [
+        Layers(window=one, keys=draw(st.integers(1, 40)), values=draw(st.integers(0, 40)))
+        for one in windows
+    ]
+    names = st.sampled_from(["int4", "fp8", "bf16", "q8_0", "q5_1"])
+    formats = KvFormats(keys=KV_FORMATS[draw(names)], values=KV_FORMATS[draw(names)])
     return Stage(
         weights={"mlp": 1},
-        cache=KvProfile(elements=tuple(elements), bits=draw(st.sampled_from([4, 8, 16]))),
-        hidden_size=draw(st.integers(1, 9)),
-        widest=draw(st.integers(1, 30)),
-        head=draw(st.integers(0, 20)),
-        runtime=replace(GENERIC, prefill_tokens=draw(st.integers(1, 80))),
-        alone=True,
+        cache=Grown(profile=KvProfile(layers=tuple(layers), formats=formats)),
+        scratch=WidestLayer(
+            form=LayerScratch(form="layer", logits_bytes=6, source="by hand"),
+            chunk=draw(st.integers(1, 80)), chunk_source="by hand",
+            hidden_size=draw(st.integers(1, 9)), widest=draw(st.integers(1, 30)),
+            head=draw(st.integers(0, 20)),
+        ),
+        taken=(),
         fixed=draw(st.integers(0, 3_000)),
-    )
+    )  # fmt: skip
 
 
 @given(random_stages(), st.integers(1, 90), st.integers(1, 120), st.integers(-3, 9))
 def test_largest_batch_is_the_last_that_fits(stage: Stage, seq: int, at: int, more: int) -> None:
     budget = stage.total(at, seq) + more
-    found = largest_batch(stage, seq, budget)
+    found = largest_batch(stage, GENERIC, budget, seq)
     assert found == 0 or stage.total(found, seq) <= budget
     assert stage.total(found + 1, seq) > budget
 
@@ -153,7 +162,7 @@ def test_largest_context_is_the_last_that_fits(
     stage: Stage, batch: int, at: int, more: int
 ) -> None:
     limit, budget = 200, stage.total(batch, at) + more
-    found = largest_context(stage, batch, budget, limit)
+    found = largest_context(stage, GENERIC, budget, batch, limit)
     by_hand = [seq for seq in range(1, limit + 1) if stage.total(batch, seq) <= budget]
     assert found == max(by_hand, default=0)
 
@@ -161,7 +170,7 @@ def test_largest_context_is_the_last_that_fits(
 def test_without_a_limit_a_windowed_model_has_no_end() -> None:
     windowed = Attention(num_heads=4, window=10)
     (stage,) = _stages(small_card(windowed))
-    assert largest_context(stage, 1, stage.total(1, 5_000), None) == 2**40
+    assert largest_context(stage, GENERIC, stage.total(1, 5_000), 1, None) == 2**40
 
 
 @pytest.mark.parametrize("name", ["llama2-7b", "gemma3-27b-text", "gpt-oss-20b"])
@@ -170,16 +179,16 @@ def test_limits_are_solved_in_a_few_evaluations_and_not_scanned(
     name: str, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[tuple[int, int]] = []
-    before = Stage.total
+    before = Stage.held
 
     def counted(stage: Stage, batch: int, seq: int) -> int:
         calls.append((batch, seq))
         return before(stage, batch, seq)
 
-    monkeypatch.setattr(Stage, "total", counted)
+    monkeypatch.setattr(Stage, "held", counted)
     (stage,) = _stages(card(name))
     for length in (4, 10, 100, 1_500, 5_000):
-        largest_batch(stage, length, stage.fixed + room)
+        largest_batch(stage, GENERIC, stage.fixed + room, length)
     for batch in (1, 3, 1_000):
-        largest_context(stage, batch, stage.fixed + room, None)
-    assert len(calls) <= 8 * 9
+        largest_context(stage, GENERIC, stage.fixed + room, batch, None)
+    assert len(calls) <= 8 * 2 * 12  # each evaluation asks twice: for the budget, and the device

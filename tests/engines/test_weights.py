@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from llmcalc.blueprint import lower
+from llmcalc.blueprint.shard import Parallel, shard
 from llmcalc.catalog.data import quantization
-from llmcalc.engines.weights import by_group
-from llmcalc.spec.card import Embedding, Mtp, Tensor
-from llmcalc.spec.parts import Attention, Mlp, Moe, Part
+from llmcalc.engines.weights import by_group, by_tensor
+from llmcalc.spec.card import Embedding, Mtp, Tensor, Tower
+from llmcalc.spec.parts import Attention, LatentAttention, Mlp, Moe, Part
 from tests.strategies import small_card
 
 GQA = Attention(num_heads=4, num_kv_heads=2, head_dim=3, v_head_dim=5, qkv_bias=True, sinks=True)
@@ -53,19 +53,25 @@ def test_fp8_has_one_float32_scale_a_matrix_and_one_an_expert() -> None:
     assert found["router"] == 2 * 2 * (32 + 4 + 4)
 
 
-def test_int4_shares_twenty_bits_a_group_of_128_along_the_row() -> None:
+def test_int4_has_a_scale_and_a_zero_point_for_128_inputs_of_a_row() -> None:
     """300 inputs make three groups a row, the last of 44."""
     found = _bytes("int4", Mlp(intermediate_size=7, gated=False), d=300)
-    up, down = 7 * 300 * 4 + 7 * 3 * 20, 300 * 7 * 4 + 300 * 1 * 20
-    assert found["mlp"] == -(-(up + down) // 8)
+    up, down = 7 * 300 // 2 + 7 * 3 * 2 + 11, 300 * 7 // 2 + 300 * 2 + 300 // 2
+    assert found["mlp"] == up + down
 
 
 def test_int4_of_an_odd_number_of_weights_is_rounded_up() -> None:
     found = _bytes("int4", Mlp(intermediate_size=1, gated=False), d=1)
-    assert found["mlp"] == -(-2 * (4 + 20) // 8)
-    half = replace(quantization("int4"), scale_bits=0, group=None)
-    one = by_group(lower(small_card(Mlp(intermediate_size=3, gated=True), d=1)), half)
-    assert one["mlp"] == 5  # nine weights of half a byte
+    assert found["mlp"] == 2 * (1 + 2 + 1)
+
+
+def test_a_group_size_behind_the_name_is_that_of_the_scales() -> None:
+    """512 inputs: weights of half a byte, and scales of two bytes for 128 or 256 or 32 of them."""
+    mlp = Mlp(intermediate_size=512, gated=False)
+    for name, groups in (("w4a16", 4), ("w4a16-g256", 2), ("w4a16-g32", 16)):
+        found = _bytes(name, mlp, d=512)
+        assert found["mlp"] == 2 * (512 * 512 // 2 + 512 * groups * 2 + 16)
+    assert _bytes("w8a16-g256", mlp, d=512)["mlp"] == 2 * (512 * 512 + 512 * 2 * 2 + 16)
 
 
 def test_a_tied_head_takes_no_memory_twice_and_extra_tensors_do() -> None:
@@ -79,3 +85,102 @@ def test_a_tied_head_takes_no_memory_twice_and_extra_tensors_do() -> None:
 def test_prediction_heads_are_not_loaded() -> None:
     mlp = Mlp(intermediate_size=6)
     assert _bytes("bf16", mlp, head=True, mtp=Mtp(block="one")) == _bytes("bf16", mlp, head=True)
+
+
+MATRIX = Mlp(intermediate_size=384, gated=False)
+"""Two matrices of 384 x 256 weights: 98,304 each."""
+N = 384 * 256
+
+
+@pytest.mark.parametrize(
+    ("format", "up", "down"),
+    [
+        ("fp8", N + 4, N + 4),
+        ("fp8-channel", N + 4 * 384, N + 4 * 256),
+        ("fp8-block", N + 4 * 3 * 2, N + 4 * 2 * 3),
+        ("w8a8", N + 4 * 384, N + 4 * 256),
+        ("bnb-8bit", N + 4 * 384, N + 4 * 256),
+        # qweight and qzeros in int32, scales in float16; GPTQ's index is an int32 an input
+        ("awq", N // 2 + 384 * 2 * 2 + 384 * 2 // 2, N // 2 + 256 * 3 * 2 + 256 * 3 // 2),
+        ("gptq", N // 2 + 384 * 2 * 2 + 384 + 4 * 256, N // 2 + 256 * 3 * 2 + 384 + 4 * 384),
+        # blocks of 64, 256 of those a float32, tables of 16 and 256 float32, an offset
+        ("nf4", N // 2 + 1536 + 4 * 6 + 64 + 1024 + 4, N // 2 + 1536 + 4 * 6 + 64 + 1024 + 4),
+        ("nf4-single", N // 2 + 4 * 1536 + 64, N // 2 + 4 * 1536 + 64),
+        ("nvfp4", N // 2 + N // 16 + 8, N // 2 + N // 16 + 8),
+        # rows of 256 are a block, rows of 384 are not and fall back; 640 = 2.5 blocks
+        ("q6_k", 384 * 210, 256 * 12 * 34),
+        ("q5_k_s", 384 * 176, 256 * 12 * 24),
+        ("q4_k_s", 384 * 144, 256 * 12 * 22),
+        ("q3_k_s", 384 * 110, 256 * 12 * 18),
+        ("iq4_xs", 384 * 136, 256 * 12 * 18),
+        ("q8_0", 384 * 8 * 34, 256 * 12 * 34),
+        ("q5_1", 384 * 8 * 24, 256 * 12 * 24),
+        ("f16", 2 * N, 2 * N),
+        ("f32", 4 * N, 4 * N),
+    ],
+)
+def test_a_matrix_of_each_format_by_hand(format: str, up: int, down: int) -> None:
+    ledger = lower(small_card(MATRIX, d=256))
+    found = {one.name: one.bytes for one in by_tensor(ledger, quantization(format))}
+    names = ("ffn_up", "ffn_down") if "ffn_up" in found else ("up_proj", "down_proj")
+    assert (found[names[0]], found[names[1]]) == (up, down)
+
+
+def test_mxfp4_is_for_experts_alone() -> None:
+    moe = Moe(num_experts=4, num_experts_per_tok=2, intermediate_size=64)
+    found = _bytes("mxfp4", moe, Attention(num_heads=4), d=32)
+    assert found["experts"] == 4 * 3 * 64 * 32 * 17 // 32
+    assert found["attention"] == 4 * 32 * 32 * 2
+
+
+def test_a_block_of_scales_is_counted_whole() -> None:
+    """130 x 129 weights lie in two times two tiles of 128 x 128."""
+    found = _bytes("fp8-block", Mlp(intermediate_size=130, gated=False), d=129)
+    assert found["mlp"] == 2 * (130 * 129 + 4 * 4)
+
+
+def test_a_latent_is_stored_absorbed_in_gguf() -> None:
+    """H 2, d_n 128, d_v 64, r_kv 256: rows of 128 cannot be Q4_K, rows of 256 can."""
+    mla = LatentAttention(
+        num_heads=2, kv_lora_rank=256, qk_nope_head_dim=128, qk_rope_head_dim=32, v_head_dim=64
+    )
+    ledger = lower(small_card(mla, d=256))
+    found = {one.name: one for one in by_tensor(ledger, quantization("q4_k_s"))}
+    assert found["attn_k_b"].shape == (2 * 256, 128)
+    assert found["attn_k_b"].bytes == 2 * 256 * 4 * 22
+    assert found["attn_v_b"].shape == (2 * 64, 256)
+    assert found["attn_v_b"].bytes == 2 * 64 * 144
+    (half,) = shard(ledger, Parallel(tp=2))
+    shares = {one.name: one for one in by_tensor(half, quantization("q4_k_s"))}
+    assert shares["attn_k_b"].bytes * 2 == found["attn_k_b"].bytes
+
+
+def test_a_tied_table_is_stored_as_a_head_is() -> None:
+    for tied, table in ((True, 210), (False, 144)):
+        found = by_tensor(
+            lower(small_card(MATRIX, d=256, head=True, embedding=Embedding(tied=tied))),
+            quantization("q4_k_m"),
+        )
+        assert {one.name: one.bytes for one in found}["token_embd"] == 10 * table
+
+
+def test_queries_keys_and_values_are_one_tensor_in_some_families() -> None:
+    """Values alone would be Q6_K in the first layers; where all are one tensor, all are."""
+    attention = Attention(num_heads=2, num_kv_heads=1, head_dim=256)
+    policy = quantization("q4_k_m")
+    for family, types in (
+        ("bloom", {"attn_qkv": {"q6_k", "q4_k"}}),
+        ("llama", {"attn_q": {"q4_k"}, "attn_v": {"q6_k", "q4_k"}}),
+    ):
+        card = small_card(attention, MATRIX, d=256, times=16, family=family)
+        found: dict[str, set[str]] = {}
+        for one in by_tensor(lower(card), policy):
+            found.setdefault(one.name, set()).add(one.format.name)
+        assert {name: found[name] for name in types} == types
+
+
+def test_towers_are_kept_in_16_bits() -> None:
+    tower = Tower(name="eye", modality="vision", params=1_000)
+    for name, bytes_each in (("awq", 2), ("q4_k_m", 2), ("fp32", 4)):
+        found = _bytes(name, MATRIX, d=256, towers=(tower,))
+        assert found["vision tower"] == 1_000 * bytes_each

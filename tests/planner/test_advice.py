@@ -7,22 +7,24 @@ from dataclasses import replace
 import pytest
 
 from llmcalc.blueprint import lower
-from llmcalc.catalog.data import quantization, quantizations, runtime
+from llmcalc.catalog.data import quantization, runtime
 from llmcalc.catalog.find import card, gpu
 from llmcalc.engines.capacity import capacity
+from llmcalc.engines.kv_format import BF16, KV_FORMATS, KvFormats
 from llmcalc.planner.advice import Advice, advise
 from llmcalc.planner.fit import COMFORT, Ask, Planner
 
 ASK = Ask(
     batch=16, seq=4_096, capacity=capacity(gpu("a100-80")).bytes, gpus=1,
-    weights=quantization("bf16"), kv="bf16", runtime=runtime("generic"),
+    weights=quantization("bf16"), kv=BF16, runtime=runtime("generic"),
 )  # fmt: skip
+FORMATS = tuple(quantization(name) for name in runtime("generic").weight_formats)
 
 
 def _advice(name: str, ask: Ask) -> tuple[Planner, tuple[Advice, ...]]:
     model = card(name)
     planner = Planner(lower(model), model.max_position_embeddings)
-    return planner, advise(planner, ask, planner.fit(ask), quantizations())
+    return planner, advise(planner, ask, planner.fit(ask), FORMATS)
 
 
 def _followed(planner: Planner, ask: Ask, options: str) -> int:
@@ -32,7 +34,7 @@ def _followed(planner: Planner, ask: Ask, options: str) -> int:
         if name == "--weights":
             ask = replace(ask, weights=quantization(value))
         elif name == "--kv":
-            ask = replace(ask, kv=value)
+            ask = replace(ask, kv=KvFormats(keys=KV_FORMATS[value], values=KV_FORMATS[value]))
         else:
             ask = replace(ask, **{name.removeprefix("--"): int(value)})
     return planner.fit(ask).needed

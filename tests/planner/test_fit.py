@@ -10,26 +10,29 @@ from hypothesis import strategies as st
 
 from llmcalc.blueprint import lower
 from llmcalc.blueprint.shard import Parallel, shard
-from llmcalc.catalog.data import quantization, quantizations, runtime
+from llmcalc.catalog.data import quantization, runtime
 from llmcalc.catalog.find import card
-from llmcalc.engines.kv import KV_BITS, profile
+from llmcalc.engines.kv import profile
+from llmcalc.engines.kv_format import BF16, KV_FORMATS, KvFormats
 from llmcalc.engines.params import count
+from llmcalc.engines.serving import Place, serve
 from llmcalc.engines.weights import by_group
 from llmcalc.errors import ImpossibleError
-from llmcalc.planner.fit import Ask, Planner, judged
+from llmcalc.planner.fit import Ask, Planner, judged, served
 from llmcalc.planner.splits import splits
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.parts import Mlp
 from llmcalc.spec.runtime import Overhead
+from llmcalc.spec.settings import Settings
 from tests.strategies import cards, small_card
 
 GIB = 2**30
-ONE = Overhead(bytes=1, source="by hand")
-LEAN = replace(runtime("generic"), context=ONE, workspace=ONE, collectives=ONE, prefill_tokens=64)
+ONE = Overhead(name="one", bytes=1, source="by hand")
+LEAN = replace(runtime("generic"), overheads=(ONE, replace(ONE, when="several")))
 """Without overheads that would drown the differences between small models."""
 ASK = Ask(
-    batch=4, seq=512, capacity=80 * GIB, gpus=1, weights=quantization("bf16"), kv="bf16",
-    runtime=LEAN,
+    batch=4, seq=512, capacity=80 * GIB, gpus=1, weights=quantization("bf16"), kv=BF16,
+    runtime=LEAN, settings=Settings(max_num_batched_tokens=64),
 )  # fmt: skip
 
 
@@ -42,18 +45,19 @@ def test_components_sum_and_active_is_total_but_for_idle_experts(model: ModelCar
         assert found.active == found.total
 
 
-@given(cards(), st.sampled_from(sorted(KV_BITS)), st.integers(1, 700), st.integers(0, 700))
+@given(cards(), st.sampled_from(sorted(KV_FORMATS)), st.integers(1, 700), st.integers(0, 700))
 def test_a_cache_grows_and_stands_still_beyond_every_window(
     model: ModelCard, kv: str, tokens: int, more: int
 ) -> None:
-    found = profile(lower(model), kv)
+    format = KV_FORMATS[kv]
+    found = profile(lower(model), KvFormats(keys=format, values=format))
     assert found.sequence(tokens) <= found.sequence(tokens + more)
-    if all(window for window, _ in found.elements):
+    if all(layers.window for layers in found.layers):
         edge = max(found.windows, default=1)
         assert found.sequence(edge) == found.sequence(edge + 1 + more)
 
 
-@given(cards(), st.sampled_from([each.name for each in quantizations()]))
+@given(cards(), st.sampled_from(["fp32", "bf16", "fp16", "fp8", "int8", "int4"]))
 def test_quantised_weights_are_never_larger(model: ModelCard, name: str) -> None:
     ledger = lower(model)
     small, wide = (by_group(ledger, quantization(each)) for each in (name, "fp32"))
@@ -111,6 +115,16 @@ def test_what_is_solved_fits_and_one_more_does_not(
 )
 def test_verdicts_at_their_edges(needed: int, verdict: str) -> None:
     assert judged(needed, 1_000) == verdict
+    generic = serve(LEAN, Settings(), Place())
+    assert served(needed, needed - 1_000, generic, 1_000) == verdict
+
+
+@pytest.mark.parametrize(
+    ("needed", "verdict"), [(500, "fits"), (501, "tight"), (1_000, "tight"), (1_001, "no")]
+)
+def test_within_the_share_that_an_engine_was_given_a_model_fits(needed: int, verdict: str) -> None:
+    half = serve(LEAN, Settings(gpu_memory_utilization=0.5), Place())
+    assert served(needed, needed - 500, half, 1_000) == verdict
 
 
 def test_a_shorter_context_limit_is_said_and_is_a_no() -> None:
@@ -160,7 +174,7 @@ def test_one_planner_keeps_its_splits_apart() -> None:
     dealt = planner.fit(replace(ASK, gpus=4, parallel=Parallel(dp=4, ep=4))).needed
     experts = 32 * 8 * 3 * 4_096 * 14_336 * 2
     assert whole - dealt > experts * 3 // 4 - 10**8
-    assert planner.fit(replace(ASK, kv="fp8")).needed < planner.fit(ASK).needed
+    assert planner.fit(replace(ASK, kv=KvFormats(keys=KV_FORMATS["fp8"], values=KV_FORMATS["fp8"]))).needed < planner.fit(ASK).needed
     assert planner.fit(replace(ASK, weights=quantization("int4"))).needed < 30 * GIB
 
 

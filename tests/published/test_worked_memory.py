@@ -13,6 +13,7 @@ from llmcalc.blueprint import lower
 from llmcalc.catalog.data import quantization
 from llmcalc.catalog.find import card, gpu
 from llmcalc.engines import kv, weights
+from llmcalc.engines.kv_format import KV_FORMATS, KvFormats
 
 Worked = dict[str, dict[str, str]]
 GIB = 2**30
@@ -47,13 +48,17 @@ def test_int8_keeps_embeddings_head_and_norms_and_adds_scales() -> None:
 
 
 def _kv(name: str, tokens: int, dtype: str = "bf16") -> int:
-    return kv.profile(lower(card(name)), dtype).sequence(tokens)
+    return kv.profile(lower(card(name)), _alike(dtype)).sequence(tokens)
+
+
+def _alike(dtype: str) -> KvFormats:
+    return KvFormats(keys=KV_FORMATS[dtype], values=KV_FORMATS[dtype])
 
 
 @pytest.mark.parametrize(("row", "name"), [("m05", "llama2-7b"), ("m06", "llama2-13b")])
 def test_m05_m06_kv_bytes_a_token(worked: Worked, row: str, name: str) -> None:
     expected = int(worked[row]["value"])
-    assert kv.profile(lower(card(name)), "fp16").bytes_per_token == expected
+    assert kv.profile(lower(card(name)), _alike("fp16")).bytes_per_token == expected
     assert _kv(name, 1, "fp16") == expected
 
 
@@ -89,7 +94,7 @@ def test_kv_cache_of_one_sequence(name: str, tokens: int, expected: int) -> None
 
 
 def test_deepseek_v3_caches_half_in_fp8() -> None:
-    assert kv.profile(lower(card("deepseek-v3")), "fp8").bytes_per_token == 35_136
+    assert kv.profile(lower(card("deepseek-v3")), _alike("fp8")).bytes_per_token == 35_136
 
 
 def _fit(batch: int, weights: str = "fp16") -> FitResult:

@@ -55,6 +55,11 @@ def delta(c: Config) -> dict[str, Any]:
     )
 
 
+def state_dtype(c: Config, key: str) -> dict[str, str]:
+    """What the config asks engines to keep recurrent states in, where it is not the model's."""
+    return {"state_dtype": "fp32"} if c.value(key) == "float32" else {}
+
+
 def _delta_part(c: Config, k_heads: int, v_heads: int, k_dim: int, v_dim: int) -> dict[str, Any]:
     numerics(c)
     if v_heads % k_heads:

@@ -184,7 +184,8 @@ def llama4_text(c: Config) -> Body:
         window = chunk if kind == CHUNKED else None
         name = f"{'moe' if i in sparse else 'dense'}_{'local' if window else 'global'}"
         name += "" if bool(turn) == bool(window) else "_rope" if turn else "_nope"
-        part = attention(c, window=window, rotary_dim=None if turn else 0, **biased(c))
+        seen = {"window": window, "chunked": True if window else None}
+        part = attention(c, rotary_dim=None if turn else 0, **seen, **biased(c))
         blocks[name] = block(part, feeds[i in sparse])
         names.append(name)
     return body(c, names, blocks)

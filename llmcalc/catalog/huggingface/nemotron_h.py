@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from llmcalc.catalog.huggingface.config import Config
+from llmcalc.catalog.huggingface.linear import state_dtype
 from llmcalc.catalog.huggingface.parts import FULL, Body, attention, block, body, mlp, moe
 from llmcalc.catalog.huggingface.recurrent import mamba2_part
 from llmcalc.spec.pattern import LONGEST
@@ -79,7 +80,7 @@ def _no_effect(c: Config) -> None:
     c.agrees("attention_head_dim", c.size("head_dim"))
     if c.word("mamba_hidden_act") not in ("silu", "swish"):
         c.fixed("mamba_hidden_act", only="silu")
-    for key in ("expand", "mamba_ssm_cache_dtype", "norm_eps", *_EXPERTS):
+    for key in ("expand", "norm_eps", *_EXPERTS):
         c.value(key)
 
 
@@ -99,6 +100,7 @@ def _mixer(c: Config) -> dict[str, Any]:
         conv_kernel=c.size("conv_kernel"),
         conv_bias=c.flag("use_conv_bias"),
         bias=c.flag("use_bias"),
+        **state_dtype(c, "mamba_ssm_cache_dtype"),
     )
 
 

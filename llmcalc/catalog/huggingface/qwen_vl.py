@@ -8,7 +8,12 @@ from llmcalc.catalog.huggingface import dense
 from llmcalc.catalog.huggingface import moe as experts
 from llmcalc.catalog.huggingface.classes import layer_norm, linear, tensor
 from llmcalc.catalog.huggingface.config import Config, class_defaults
-from llmcalc.catalog.huggingface.linear import delta, gated_attention, hybrid_kinds
+from llmcalc.catalog.huggingface.linear import (
+    delta,
+    gated_attention,
+    hybrid_kinds,
+    state_dtype,
+)
 from llmcalc.catalog.huggingface.multimodal import tied
 from llmcalc.catalog.huggingface.parts import (
     FULL,
@@ -155,12 +160,13 @@ def qwen3_5_moe_text(c: Config) -> Body:
 
 
 def _hybrid(c: Config, feed: dict[str, Any]) -> Body:
-    for key in ("mamba_ssm_dtype", "output_gate_type"):
-        c.value(key)
+    c.value("output_gate_type")
+    mixer = delta(c)
+    mixer["gated_deltanet"] |= state_dtype(c, "mamba_ssm_dtype")
     c.fixed("mlp_only_layers", only=[])
     c.fixed("mtp_use_dedicated_embeddings", only=False)
     kinds = hybrid_kinds(c)
-    blocks = {"linear": block(delta(c), feed), "full": block(gated_attention(c), feed)}
+    blocks = {"linear": block(mixer, feed), "full": block(gated_attention(c), feed)}
     heads = c.count("mtp_num_hidden_layers") if c.says("mtp_num_hidden_layers") else 0
     more = {"mtp": {"layers": heads, "block": "full"}} if heads and FULL in kinds else {}
     return body(c, ["full" if one == FULL else "linear" for one in kinds], blocks, **more)

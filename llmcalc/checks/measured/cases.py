@@ -1,0 +1,115 @@
+"""From the configured half of a row to a case, one function a kind of file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llmcalc.checks.measured import engines
+from llmcalc.checks.measured.asked import Missing, cache, device, ranks, split, weights
+from llmcalc.checks.measured.case import Case
+from llmcalc.checks.measured.cases_of_vllm import runtime_of, vllm, vllm_cpu, vllm_live
+from llmcalc.checks.measured.cells import number, text, whole
+from llmcalc.checks.measured.llamacpp import llamacpp
+from llmcalc.checks.measured.models import model
+from llmcalc.checks.measured.reading import Cells
+from llmcalc.checks.measured.unusable import Unusable
+from llmcalc.spec.settings import Settings
+
+
+def case(kind: str, config: Cells) -> Case:
+    """The case that a row configured. Raises Unusable where it says too little."""
+    return _MAKERS[kind](config)
+
+
+def group(kind: str, config: Cells) -> str:
+    """Engine and version family that a row is counted under."""
+    try:
+        return _GROUPS[kind](config)
+    except Unusable:
+        return (text(config, "engine") or kind).split()[0].lower()
+
+
+def _sglang(config: Cells) -> Case:
+    missing: Missing = {}
+    keys, values = cache(config, "kv_dtype", missing)
+    gpu, memory = device(config, missing)
+    tp = whole(config, "tp") or 1
+    if "DP" in (text(config, "ep_dp") or "").upper():
+        missing["cache"] = "attention over data-parallel ranks is not predicted"
+    return Case(
+        card=model(config),
+        runtime="sglang",
+        weights=weights(config, "weight_quant", missing),
+        keys=keys,
+        values=values,
+        gpu=gpu,
+        memory=memory,
+        tp=tp,
+        ep=ranks(text(config, "ep_dp"), tp),
+        ranks_stated="tp" in config,
+        settings=Settings(
+            mem_fraction_static=number(config, "mem_fraction_static"),
+            max_num_seqs=whole(config, "max_running_requests"),
+        ),
+        missing=missing,
+    )
+
+
+def _oom(config: Cells) -> Case:
+    missing: Missing = {}
+    runtime, _ = engines.engine(text(config, "engine"), text(config, "date"))
+    card = model(config)
+    gpu, memory = device(config, missing)
+    tp, pp = split(config)
+    if runtime in {"llama.cpp", "transformers"}:
+        missing["room"] = f"{runtime} keeps no room of its own: context and batch are not stated"
+    return Case(
+        card=card,
+        runtime=runtime,
+        weights=weights(config, "quant", missing),
+        gpu=gpu,
+        memory=memory,
+        tp=tp,
+        pp=pp,
+        settings=Settings(
+            gpu_memory_utilization=number(config, "gmu"),
+            max_model_len=whole(config, "max_model_len"),
+        ),
+        missing=missing,
+    )
+
+
+def _later(what: str) -> Callable[[Cells], Case]:
+    """For rows that are recognised, and that no engine of ours predicts."""
+
+    def refuse(_: Cells) -> Case:
+        raise Unusable(what)
+
+    return refuse
+
+
+_MAKERS: dict[str, Callable[[Cells], Case]] = {
+    "vllm": vllm,
+    "sglang": _sglang,
+    "llamacpp": llamacpp,
+    "oom": _oom,
+    "vllm_cpu": vllm_cpu,
+    "vllm_live": vllm_live,
+    "decode": _later("speed is not predicted yet"),
+    "gguf_types": _later("the tests compare the types of all tensors; there is no size to score"),
+    "training": _later("training is not predicted yet"),
+    "gpu_hours": _later("training is not predicted yet"),
+}
+
+_GROUPS: dict[str, Callable[[Cells], str]] = {
+    "vllm": runtime_of,
+    "sglang": lambda _: "sglang",
+    "llamacpp": lambda config: engines.engine(text(config, "engine") or "llama.cpp", None)[1],
+    "oom": lambda config: engines.engine(text(config, "engine"), text(config, "date"))[1],
+    "vllm_cpu": lambda config: f"{runtime_of(config)}, given cache",
+    "vllm_live": lambda config: f"{runtime_of(config)}, given cache",
+    "decode": lambda config: engines.engine(text(config, "engine"), text(config, "date"))[1],
+    "gguf_types": lambda _: "llama.cpp",
+    "training": lambda config: (text(config, "framework") or "training").lower(),
+    "gpu_hours": lambda _: "training",
+}

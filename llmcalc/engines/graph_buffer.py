@@ -1,0 +1,180 @@
+"""How large is llama.cpp's compute buffer? Its graph of one micro-batch, laid out as ggml does.
+
+The graph is built from operations alone, layer after layer, in the order llama.cpp computes it;
+tests compare the peak with what the real engine logs for every architecture both know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llmcalc.blueprint.operations import Gather, Ledger, Matmul, Operation, Scan, Section
+from llmcalc.engines.cells import F16, Slots, slides
+from llmcalc.engines.ggml_graph import ALIGNMENT, Graph
+from llmcalc.engines.graph_attention import attention
+from llmcalc.engines.graph_feedforward import feed_forward
+from llmcalc.engines.graph_pass import F32, Pass, parts
+from llmcalc.engines.graph_recurrence import recurrence
+from llmcalc.engines.kv_format import KvFormats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """What differs between versions and backends of llama.cpp."""
+
+    mixed_input: bool = True
+    """Whether a batch may mix tokens and embeddings, which keeps room for both (2026)."""
+    all_outputs: bool = False
+    """Whether room is kept for logits of a whole micro-batch, as before 2026 and in llama-cli."""
+    alignment: int = ALIGNMENT
+    absorbed: bool = True
+
+
+CURRENT = Build()
+
+
+def compute_buffer(
+    ledger: Ledger,
+    slots: Slots,
+    formats: KvFormats = F16,
+    *,
+    flash: bool = True,
+    build: Build = CURRENT,
+) -> int:
+    """Bytes of the compute buffer of one device that runs all layers."""
+    return graph(ledger, slots, formats, flash=flash, build=build).peak(build.alignment)
+
+
+def output_buffer(ledger: Ledger, slots: Slots) -> int:
+    """Bytes of the logits that the host reads: a row a slot."""
+    table = next(
+        one.weights[0] for section in ledger.sections for one in section.operations
+        if isinstance(one, Gather)
+    )  # fmt: skip
+    return F32 * table.shape[0] * slots.n_parallel
+
+
+def graph(ledger: Ledger, slots: Slots, formats: KvFormats, *, flash: bool, build: Build) -> Graph:
+    """All tensors of a micro-batch's way from token numbers to logits."""
+    tokens = -(-slots.tokens // slots.streams) * slots.streams
+    sections = {section.name: section for section in ledger.sections}
+    causal = any(
+        operation.__class__.__name__ in ("Cache", "State")
+        for section in ledger.sections for operation in section.operations
+    )  # fmt: skip
+    one = Pass(
+        graph=Graph(), slots=slots, formats=formats, flash=flash, tokens=tokens,
+        sliding=slides(ledger), caching=causal, fused=fused(ledger),
+    )  # fmt: skip
+    x = _embedded(one, ledger, build)
+    rows = tokens if build.all_outputs or not causal else slots.n_parallel
+    for number, name in enumerate(ledger.order, start=1):
+        last = number == len(ledger.order)
+        x = _layer(one, sections[name], x, rows if last else tokens, build)
+    x = one.norm(x, ledger.hidden_size)
+    if head := _head_width(ledger):
+        one.new(head, x)
+    return one.graph
+
+
+def _head_width(ledger: Ledger) -> int:
+    for section in ledger.sections:
+        for operation in section.operations:
+            if isinstance(operation, Matmul) and operation.weight.component == "lm_head":
+                return operation.width
+    return 0
+
+
+def _embedded(one: Pass, ledger: Ledger, build: Build) -> int:
+    """Rows of the token table; embeddings given instead of tokens have room beside them."""
+    d, number = ledger.hidden_size, F32 * one.tokens
+    x = one.new(d, one.graph.input(number))
+    one.graph.input(d * number)
+    if build.mixed_input:
+        looked_up = one.new(d, one.graph.input(number))
+        given = one.new(d, one.graph.input(d * number))
+        one.graph.use(looked_up, one.graph.input(2 * number))
+        del given  # a view of it is never used, so that it is never freed
+    first = next(section for section in ledger.sections if section.kind == "first")
+    tables = next(one for one in first.operations if isinstance(one, Gather)).weights
+    if len(tables) > 1:
+        x = one.new(d, x, one.new(d, one.positions()), inplace=True)
+    if any(operation.name == "embed_norm" for operation in first.operations):
+        x = one.norm(x, d)
+    return x
+
+
+def _layer(one: Pass, section: Section, x: int, rows: int, build: Build) -> int:
+    """One layer; the last needs, after its mixer, only the tokens whose logits are wanted."""
+    found = parts(section.operations)
+    if section.placement == "parallel":
+        return _parallel(one, section, found, x, rows, build)
+    for part in found:
+        normed = x if section.placement in ("output", "post") else one.norm(x, section.width)
+        out = _projected(one, section, part, _part(one, part, normed, build))
+        if rows != one.tokens:
+            out, x = _chosen(one, section, rows, out, x)
+        x = one.new(section.width, out, x, inplace=True)
+        if section.placement == "post":
+            x = one.norm(x, section.width)
+    return x
+
+
+def _parallel(
+    one: Pass, section: Section, found: list[list[Operation]], x: int, rows: int, build: Build
+) -> int:
+    """All parts see the same input; what attention mixed waits until the others are done."""
+    d, norms = section.width, sum(one.name.startswith("norm_") for one in section.operations)
+    apart = norms > 1 or any(isinstance(one, Scan) for part in found for one in part)
+    normed = x if apart else one.norm(x, d)
+    outs = []
+    for part in sorted(found, key=lambda part: any(isinstance(one, Scan) for one in part)):
+        outs.append((part, _part(one, part, one.norm(x, d) if apart else normed, build)))
+    done = [_projected(one, section, part, out) for part, out in reversed(outs)]
+    if rows != one.tokens:
+        *done, x = _chosen(one, section, rows, *done, x)
+    total = done[0]
+    for out in (*done[1:], x):
+        total = one.new(d, total, out, inplace=True)
+    return total
+
+
+def _chosen(one: Pass, section: Section, rows: int, *tensors: int) -> tuple[int, ...]:
+    """Only the tokens whose logits are wanted, from here on."""
+    chosen = one.graph.input(4 * rows)
+    one.tokens = rows
+    return tuple(one.new(section.width, tensor, chosen) for tensor in tensors)
+
+
+def _projected(one: Pass, section: Section, part: list[Operation], out: int) -> int:
+    """The projection back to the residual stream; feed-forward parts end with theirs."""
+    ends = any(operation.name in ("o", "out") for operation in part)
+    return one.new(section.width, out) if ends else out
+
+
+def _part(one: Pass, operations: list[Operation], x: int, build: Build) -> int:
+    names = {operation.name for operation in operations}
+    if any(isinstance(operation, Scan) for operation in operations):
+        return recurrence(one, operations, x)
+    if "attention" in names:
+        return attention(one, operations, x, absorbed=build.absorbed)
+    return feed_forward(one, operations, x)
+
+
+def fused(ledger: Ledger) -> bool:
+    """Whether the family's files hold queries, keys and values as one matrix.
+
+    Read off the converters of llama.cpp (conversion/ and MODEL_TENSORS of its gguf package).
+    """
+    operations = [one for section in ledger.sections for one in section.operations]
+    named = {one.name: one for one in operations}
+    q = named.get("q")
+    biased = isinstance(q, Matmul) and q.bias is not None
+    tables = sum(len(one.weights) for one in operations if isinstance(one, Gather))
+    norms = sum(name.startswith("norm_") for name in named)
+    dense = "gate" in named and "router" not in named
+    return {
+        "bloom": True, "mpt": True, "gpt": True, "gpt-neox": True, "pythia": True,
+        "falcon": "gate" not in named and "up" in named, "starcoder": tables > 1,
+        "phi": dense and not biased, "glm": dense and biased and norms == 2,
+    }.get(ledger.family, False)  # fmt: skip

@@ -1,0 +1,128 @@
+"""A cache in cells, and the compute buffer beside it, as llama.cpp lays them out when it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from llmcalc.blueprint.operations import Ledger
+from llmcalc.engines import kv
+from llmcalc.engines.cells import Held, Slots, held
+from llmcalc.engines.graph_buffer import compute_buffer
+from llmcalc.engines.kv_format import KvFormats
+from llmcalc.engines.part import Part
+from llmcalc.engines.serving import Serving
+from llmcalc.formula import record_sum, symbol
+from llmcalc.spec.runtime import CellCache, GraphScratch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """How sequences become slots: one a sequence, unless the settings say how many."""
+
+    serving: Serving
+    pad: int = 256
+
+    def slots(self, batch: int, seq: int) -> Slots:
+        """Slots for `batch` sequences of `seq` tokens."""
+        chosen = self.serving.settings
+        parallel = chosen.parallel or batch
+        return Slots(
+            n_ctx=parallel * seq, n_parallel=parallel, n_ubatch=chosen.ubatch_size or 512,
+            pad=self.pad,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells:
+    """Cells for every token of every slot, and states of recurrences."""
+
+    rank: Ledger
+    formats: KvFormats
+    server: Server
+    profile: kv.KvProfile
+
+    @property
+    def bytes_per_token(self) -> int:
+        """Bytes that a token adds while it is inside every window, cells not rounded."""
+        return self.profile.bytes_per_token
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of the state of one sequence, in float32."""
+        return self._held(1, 1).state
+
+    def cache(self, batch: int, seq: int) -> int:
+        """Bytes of all cells."""
+        return self._held(batch, seq).cache
+
+    def state(self, batch: int) -> int:
+        """Bytes of the states of all slots."""
+        return self._held(batch, 1).state
+
+    def tokens(self, room: int, longest: int) -> int | None:
+        """Cached tokens, over slots of the longest length."""
+        if not self.profile.bytes_per_token:
+            return None
+        return int((self.concurrency(room, longest) or 0) * longest)
+
+    def concurrency(self, room: int, longest: int) -> float | None:
+        """Slots of the longest length."""
+        one = self._held(1, longest)
+        each = one.cache + one.state
+        return max(0, room) / each if each else None
+
+    def explain(self, batch: int, seq: int) -> None:
+        """Record the pools of cells."""
+        pools = self._held(batch, seq).pools
+        record_sum(
+            "kv_cache",
+            {symbol(f"{pool.name} {pool.cells} cells"): pool.bytes for pool in pools},
+            "bytes",
+        )
+
+    def _held(self, batch: int, seq: int) -> Held:
+        return held(self.rank, self.server.slots(batch, seq), self.formats)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphRun:
+    """The compute buffer of a micro-batch, laid out for the whole model."""
+
+    form: GraphScratch
+    ledger: Ledger
+    formats: KvFormats
+    server: Server
+    flash: bool
+    _known: dict[Slots, int] = field(default_factory=dict)
+
+    def bytes(self, batch: int, seq: int) -> int:
+        """Bytes for slots of so many tokens; remembered, since a search asks again."""
+        slots = self.server.slots(batch, seq)
+        if slots not in self._known:
+            self._known[slots] = compute_buffer(
+                self.ledger, slots, self.formats, flash=self.flash
+            )
+        return self._known[slots]
+
+    def parts(self, batch: int, seq: int) -> tuple[Part, ...]:
+        """The one buffer."""
+        return (
+            Part(name="compute buffer", group="activations", bytes=self.bytes(batch, seq),
+                 basis="modelled", source=self.form.source),
+        )  # fmt: skip
+
+
+def in_cells(form: CellCache, rank: Ledger, formats: KvFormats, serving: Serving) -> Cells:
+    """The cache of the layers of one device."""
+    server = Server(serving=serving, pad=form.pad)
+    return Cells(rank=rank, formats=formats, server=server, profile=kv.profile(rank, formats))
+
+
+def graph_run(
+    form: GraphScratch, ledger: Ledger, formats: KvFormats, serving: Serving
+) -> GraphRun:
+    """The scratch space of a device that runs this model."""
+    flash = serving.settings.flash_attn is not False
+    return GraphRun(
+        form=form, ledger=ledger, formats=formats, server=Server(serving=serving), flash=flash
+    )

@@ -1,0 +1,127 @@
+"""An engine as it is started on one kind of GPU: every setting has a value, or is worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+
+from llmcalc.errors import ImpossibleError, UsageError
+from llmcalc.spec.runtime import Choice, Runtime, Setting
+from llmcalc.spec.settings import Settings
+
+GIB = 2**30
+_SHARES = ("gpu_memory_utilization", "mem_fraction_static", "free_gpu_memory_fraction")
+_SWITCHES = ("flash_attn", "enforce_eager")
+_MAY_BE_ZERO = ("n_gpu_layers", "cpu_offload_gb", *_SWITCHES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """A runtime with its settings, defaults filled in where it has any."""
+
+    runtime: Runtime
+    settings: Settings
+
+    @property
+    def key(self) -> tuple[str, Settings]:
+        """What tells two servings apart."""
+        return self.runtime.name, self.settings
+
+    @property
+    def assumptions(self) -> dict[str, str | int]:
+        """The settings in words, by the engine's flags."""
+        return {
+            self.runtime.settings[name].flag.lstrip("-"): f"{value:g}"
+            for name, value in _given(self.settings)
+        }
+
+    @property
+    def graphs(self) -> bool:
+        """Whether it captures CUDA graphs."""
+        return self.settings.enforce_eager is False
+
+    @property
+    def share(self) -> float:
+        """The share that its budget is about."""
+        chosen = self.settings
+        shares = {
+            "share": chosen.gpu_memory_utilization,
+            "static": chosen.mem_fraction_static,
+            "rest": chosen.free_gpu_memory_fraction,
+        }
+        share = shares[self.runtime.budget.form]
+        return 1.0 if share is None else share
+
+    @property
+    def tokens_at_once(self) -> int:
+        """The most tokens of prompts computed at once; a whole sequence where nothing says less."""
+        chosen = self.settings
+        return chosen.max_num_batched_tokens or chosen.ubatch_size or chosen.max_model_len or 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where an engine starts, as far as its defaults depend on it."""
+
+    memory: int = 0
+    """Bytes of one device; 0: not known."""
+    gpu: str = ""
+    context: int | None = None
+    """Tokens that the model was made for."""
+
+
+def serve(runtime: Runtime, wanted: Settings, place: Place) -> Serving:
+    """The runtime with `wanted`, and its defaults in that place for the rest.
+
+    Raises UsageError for a setting that the runtime does not have, ImpossibleError for a value that
+    it would refuse.
+    """
+    chosen = dict(_given(wanted))
+    for name, value in chosen.items():
+        if name not in runtime.settings:
+            known = ", ".join(setting.flag for setting in runtime.settings.values())
+            option = "--" + name.replace("_", "-")
+            raise UsageError(f"{runtime.name} has no {option}", hint=f"its settings: {known}")
+        _refuse_impossible(name, value)
+    if "max_model_len" in runtime.settings and place.context:
+        chosen.setdefault("max_model_len", place.context)
+    for name, setting in runtime.settings.items():
+        if name not in chosen and (value := _default(name, setting, place, chosen)) is not None:
+            chosen[name] = value
+    return Serving(runtime=runtime, settings=replace(Settings(), **chosen))
+
+
+def _given(wanted: Settings) -> Iterator[tuple[str, int | float]]:
+    for field in fields(wanted):
+        value = getattr(wanted, field.name)
+        if value is not None:
+            yield field.name, value
+
+
+def _refuse_impossible(name: str, value: float) -> None:
+    option = "--" + name.replace("_", "-")
+    if name in _SHARES and not 0 < value <= 1:
+        raise ImpossibleError(
+            f"{option} {value:g} is not possible", hint="a share of the memory, above 0 and up to 1"
+        )
+    least = 0 if name in _MAY_BE_ZERO else 1
+    if name not in _SHARES and value < least:
+        raise ImpossibleError(f"{option} {value:g} is not possible", hint=f"it is at least {least}")
+
+
+def _default(
+    name: str, setting: Setting, place: Place, chosen: dict[str, int | float]
+) -> float | None:
+    for choice in setting.default:
+        if _applies(choice, place, int(chosen.get("max_model_len", 0))):
+            value = choice.value
+            return value if name in _SHARES else bool(value) if name in _SWITCHES else int(value)
+    return None
+
+
+def _applies(choice: Choice, place: Place, context: int) -> bool:
+    if choice.at_least_gib is not None and place.memory < choice.at_least_gib * GIB:
+        return False
+    if choice.above_context is not None and context <= choice.above_context:
+        return False
+    return not any(place.gpu.startswith(name) for name in choice.not_on)
