@@ -5,15 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from llmcalc.blueprint.parallel import Parallel
 from llmcalc.catalog.data import runtimes
 from llmcalc.engines.budget import missing
-from llmcalc.engines.memory import largest
+from llmcalc.engines.largest import largest
 from llmcalc.errors import UsageError
 from llmcalc.planner.fit import Ask, Planner
 from llmcalc.spec.card import ModelCard
-from llmcalc.spec.runtime import Command
+from llmcalc.spec.runtime import Command, Runtime
 from llmcalc.spec.settings import Settings
 
 OPTIONS = "{options}"
@@ -21,10 +22,23 @@ OPTIONS = "{options}"
 
 def engine_of(name: str) -> str:
     """The runtime whose line `--emit` asks for. Raises UsageError where there is none."""
-    known = {emitted: one.name for one in runtimes() for emitted in one.commands}
-    if name not in known:
-        raise UsageError(f"--emit {name[:100]} is no engine", hint=f"have: {', '.join(known)}")
-    return known[name]
+    known = [(command, one.name) for one in runtimes() for command in one.commands]
+    own = [runtime for command, runtime in known if command == name]
+    if not own:
+        have = ", ".join(sorted({command for command, _ in known}))
+        raise UsageError(f"--emit {name[:100]} is no engine", hint=f"have: {have}")
+    return name if name in own else own[0]
+
+
+def filled(runtime: Runtime, asked: Settings, *, batch: int, seq: int) -> Settings:
+    """The settings with those that follow from what is to be served: `batch` on one replica."""
+    follows = {"max_model_len": seq, "max_num_seqs": batch, "parallel": batch}
+    fresh: dict[str, Any] = {
+        name: value
+        for name, value in follows.items()
+        if name in runtime.settings and getattr(asked, name) is None
+    }
+    return replace(asked, **fresh)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +78,7 @@ class Start:
     def _said(self) -> dict[str, object]:
         """What is to be said, by the names of flags; what is the engine's default is left out."""
         parallel, formats = self.parallel, self.ask.kv
-        computed = self._computed()
+        chosen = self.ask.settings
         split = {"tp": parallel.tp, "pp": parallel.pp, "dp": parallel.dp}
         said: dict[str, object] = {name: ranks for name, ranks in split.items() if ranks > 1}
         if parallel.ep > 1:
@@ -72,46 +86,36 @@ class Start:
         said |= {"kv": formats.keys.name, "kv_values": formats.values.name}
         said |= {
             field.name: value
-            for field in fields(computed)
-            if (value := getattr(computed, field.name)) is not None
+            for field in fields(chosen)
+            if (value := getattr(chosen, field.name)) is not None
         }
-        slots = computed.parallel or 1
-        return said | {"context": slots * (computed.max_model_len or 1)}
-
-    def _computed(self) -> Settings:
-        """The settings that were asked for, and those that follow from the batch and sequence."""
-        known, asked = self.ask.runtime.settings, self.ask.settings
-        batch = -(-self.ask.batch // self.parallel.replicas)
-        follows: dict[str, int] = {
-            "max_model_len": self.ask.seq,
-            "max_num_seqs": batch,
-            "parallel": batch,
-        }
-        if "n_gpu_layers" in known and self.ask.capacity and asked.n_gpu_layers is None:
-            follows["n_gpu_layers"] = layers_on_device(self.planner, self.ask)
-        fresh = {
-            name: value
-            for name, value in follows.items()
-            if name in known and getattr(asked, name) is None
-        }
-        return replace(asked, **fresh)
+        slots = chosen.parallel or 1
+        return said | {"context": slots * (chosen.max_model_len or 1)}
 
     def _model(self) -> str:
         return next((alias for alias in self.card.aliases if "/" in alias), self.card.name)
 
 
-def layers_on_device(planner: Planner, ask: Ask) -> int:
-    """The most layers, the output counted as one, that devices of this size hold."""
+def with_layers(planner: Planner, ask: Ask) -> Ask:
+    """The question with the most layers, the output counted as one, that the devices hold."""
+    asked = ask.settings
+    if (
+        "n_gpu_layers" not in ask.runtime.settings
+        or not ask.capacity
+        or asked.n_gpu_layers is not None
+    ):
+        return ask
 
     def short(layers: int) -> int:
-        tried = replace(ask, settings=replace(ask.settings, n_gpu_layers=layers))
+        tried = replace(ask, settings=replace(asked, n_gpu_layers=layers))
         parallel, serving = planner.split(tried), planner.serving(tried)
         return max(
             missing(stage, serving, ask.capacity, ask.batch, ask.seq)
             for stage in planner.stages(tried, parallel)
         )
 
-    return largest(short, 0, len(planner.ledger.order) + 1)
+    layers = largest(short, 0, len(planner.ledger.order) + 1)
+    return replace(ask, settings=replace(asked, n_gpu_layers=layers))
 
 
 def _words(command: Command, name: str, flag: str, value: object) -> Iterator[str]:

@@ -13,7 +13,7 @@ from llmcalc.blueprint import lower
 from llmcalc.catalog.data import quantization
 from llmcalc.engines import params
 from llmcalc.engines.capacity import capacity
-from llmcalc.engines.memory import bounded
+from llmcalc.engines.largest import bounded
 from llmcalc.engines.part import Basis, Part
 from llmcalc.engines.params import ParamCount
 from llmcalc.errors import ImpossibleError, LlmcalcError

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llmcalc.api import planners
+from llmcalc.api.emit import Start, filled, with_layers
 from llmcalc.api.request import at_least_one, within_limit
 from llmcalc.api.setup import Setup, shown
 from llmcalc.blueprint.shard import Parallel
 from llmcalc.engines import limits
-from llmcalc.engines import memory as engine
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.limits import Limits, Shape
-from llmcalc.engines.memory import Host, Stage, bounded
+from llmcalc.engines.largest import bounded
+from llmcalc.engines.memory import Host
 from llmcalc.engines.part import Basis, Part
 from llmcalc.engines.serving import Serving
+from llmcalc.engines.stage import Stage, fullest
 from llmcalc.errors import ImpossibleError
 from llmcalc.formula import quietly
 from llmcalc.report.model import Column, Report, Table
@@ -69,6 +71,8 @@ class MemoryResult:
     """The longest sequences at this batch; null where nothing ends them, too."""
     basis: Basis
     assumptions: Mapping[str, str | int]
+    command: str | None = None
+    """The line that starts the engine so, with --emit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +99,7 @@ def memory(
     batch: int = 1,
     seq: int = 4096,
     room: Room | None = None,
+    emit: str | None = None,
     force: bool = False,
 ) -> Report:
     """Memory of `batch` sequences of `seq` tokens; weights and cache exact, the rest modelled.
@@ -102,6 +107,10 @@ def memory(
     Raises ImpossibleError for sizes or splits that the model does not allow.
     """
     place = room or Room()
+    if emit:
+        replicas = chosen.parallel.replicas if chosen.parallel else 1
+        served = filled(chosen.runtime, chosen.settings, batch=-(-batch // replicas), seq=seq)
+        chosen = replace(chosen, settings=served)
     longest = chosen.settings.max_model_len
     at_least_one(batch=batch, seq=seq, kv_cache_memory_bytes=place.kv_budget)
     within_limit(card, seq, option="--seq", force=force)
@@ -111,6 +120,7 @@ def memory(
         batch=batch, seq=seq, capacity=place.bytes or 0, gpu=place.gpu.name if place.gpu else ""
     )
     with quietly():
+        ask = with_layers(planner, ask) if emit else ask
         parallel = planner.split(ask)
         stages = planner.stages(ask, parallel)
         shape = Shape(
@@ -120,19 +130,32 @@ def memory(
             limit=card.max_position_embeddings,
         )
         serving = planner.serving(ask)
-        stage = engine.fullest(stages, shape.batch, seq)
+        stage = fullest(stages, shape.batch, seq)
         found = _limits(stages, shape, serving, parallel.replicas, place)
         host = planner.host(ask)
         result = _result(
             card, chosen, batch, stage, host, shape, serving, parallel, place, found
         )
     planner.explain(ask, parallel, shape.batch, seq)
+    if emit:
+        line = Start(card=card, planner=planner, ask=ask, parallel=parallel).line(emit)
+        return _emitted(replace(result, command=line))
     return Report(
         command="memory",
         results=(result,),
         tables=_tables(result, batch, seq),
         assumptions=tuple(f"{name} {value}" for name, value in result.assumptions.items()),
     )
+
+
+def _emitted(result: MemoryResult) -> Report:
+    """The command line alone, for a shell to take; whether it fits goes to stderr."""
+    short = -(result.free or 0)
+    warning = f"this does not fit: {short / 2**30:.2f} GiB are missing on each GPU"
+    return Report(
+        command="memory", results=(result,), tables=(), text=f"{result.command}\n",
+        warnings=(warning,) if short > 0 else (),
+    )  # fmt: skip
 
 
 def _limits(
@@ -214,7 +237,12 @@ def _tables(result: MemoryResult, batch: int, seq: int) -> tuple[Table, ...]:
 
 def _room(result: MemoryResult) -> tuple[Table, ...]:
     """How fast the cache grows, and how far the room goes where there is one."""
-    sizes = [("capacity", result.capacity), ("budget", result.budget), ("free", result.free)]
+    sizes = [
+        ("capacity", result.capacity),
+        ("budget", result.budget),
+        ("free", result.free),
+        ("in host memory", result.host or None),
+    ]
     counts: list[tuple[str, int | float | None]] = [
         ("bytes of cache a token", result.kv_bytes_per_token or None),
         ("bytes of state a sequence", result.state_bytes_per_sequence or None),

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from llmcalc.api.request import at_least_one
+from llmcalc.api.request import at_least_one, not_negative
+from llmcalc.blueprint import lower
 from llmcalc.blueprint.shard import Parallel
 from llmcalc.catalog.data import quantization, runtime
+from llmcalc.engines.beside import NOTHING, Beside
 from llmcalc.engines.kv_format import ALIASES, KV_FORMATS, KvFormat, KvFormats
 from llmcalc.errors import ImpossibleError, UsageError
-from llmcalc.planner.fit import Ask
+from llmcalc.planner.fit import DEFAULTS, Ask
+from llmcalc.spec.card import ModelCard
 from llmcalc.spec.quantization import Quantization
 from llmcalc.spec.runtime import Runtime
 from llmcalc.spec.settings import Settings
@@ -23,7 +26,8 @@ class Setup:
     weights: Quantization
     kv: KvFormats
     runtime: Runtime
-    settings: Settings = Settings()
+    settings: Settings = DEFAULTS
+    beside: Beside = NOTHING
     gpus: int = 1
     parallel: Parallel | None = None
     """The split where the user says it; None: the one that needs least memory on each GPU."""
@@ -40,6 +44,7 @@ class Setup:
             runtime=self.runtime,
             settings=self.settings,
             gpu=gpu,
+            beside=self.beside,
             parallel=self.parallel,
         )
 
@@ -110,6 +115,7 @@ def setup(
     kv_values: str | None = None,
     engine: str = "generic",
     settings: Settings | None = None,
+    beside: Beside = NOTHING,
     **ranks: Any,
 ) -> Setup:
     """Look the names up and agree on a split, whose ranks are the fields of Split.
@@ -119,14 +125,40 @@ def setup(
     split = Split(**ranks)
     parallel, chosen = split.parallel(), runtime(engine)
     format = quantization(weights)
+    if beside.shared_prefix and not chosen.shares_prefix:
+        raise UsageError(
+            f"{chosen.name} does not share a prefix between sequences",
+            hint="leave --shared-prefix out",
+        )
     return Setup(
         weights=quantization(chosen.stored_as.get(format.name, format.name)),
         kv=_cache_formats(chosen, kv, kv_values),
         runtime=chosen,
-        settings=settings or Settings(),
+        settings=settings or DEFAULTS,
+        beside=beside,
         gpus=parallel.gpus if parallel else split.gpus or 1,
         parallel=parallel,
     )
+
+
+def beside(
+    *,
+    draft: ModelCard | None = None,
+    mtp: bool = False,
+    max_loras: int = 0,
+    max_lora_rank: int = 16,
+    shared_prefix: int = 0,
+    image_tokens: int = 0,
+) -> Beside:
+    """What is loaded beside a model. Raises ImpossibleError for a negative number."""
+    not_negative(max_loras=max_loras, shared_prefix=shared_prefix, image_tokens=image_tokens)
+    at_least_one(max_lora_rank=max_lora_rank)
+    if not (draft or mtp or max_loras or shared_prefix or image_tokens):
+        return NOTHING
+    return Beside(
+        draft=lower(draft) if draft else None, mtp=mtp, adapters=max_loras, rank=max_lora_rank,
+        shared_prefix=shared_prefix, encoder_tokens=image_tokens,
+    )  # fmt: skip
 
 
 def _cache_formats(engine: Runtime, kv: str, values: str | None) -> KvFormats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from llmcalc.api import validate_tables as tables
@@ -12,7 +12,7 @@ from llmcalc.checks.measured.metrics import METRICS
 from llmcalc.checks.measured.reading import Row, read, shipped
 from llmcalc.checks.measured.score import Scored, error, scored
 from llmcalc.checks.measured.statistics import Summary, quantile, summaries
-from llmcalc.formula import about, quietly, symbol
+from llmcalc.formula import about, is_recording, quietly, record, recording, symbol
 from llmcalc.report.model import Report
 
 HOW = {
@@ -101,15 +101,26 @@ def _how(metric: str) -> str:
 
 def _explain(found: Iterable[Summary]) -> None:
     """Record the errors of the worst rows, and the quantiles of each group, worked out."""
+    if not is_recording():
+        return
     for one in found:
-        name = symbol(one.group.replace(",", ""), one.metric)
-        for row in one.worst:
-            with about(f"{name} {row.row_id}"):
-                error(one.metric, row.predicted or 0, row.measured or 0)
-        errors = [abs(row.error) for row in one.rows if row.error is not None]
-        for word, q in (("p50", 0.5), ("p90", 0.9)):
-            with about(f"{name} {word}"):
-                _ = errors and quantile(errors, q)
+        with recording() as steps:
+            _worked(one)
+        for step in steps:
+            told = f"predicted is {_how(one.metric)}" if "predicted" in step.values else ""
+            record(replace(step, note=told or f"of {one.n} errors"))
+
+
+def _worked(one: Summary) -> None:
+    name = symbol(one.group.replace(",", ""), one.metric)
+    scored = [row for row in one.rows if row.error is not None]
+    for row in one.worst or scored[:1]:
+        with about(f"{name} {row.row_id}"):
+            error(one.metric, row.predicted or 0, row.measured or 0)
+    errors = [abs(row.error) for row in scored if row.error is not None]
+    for word, q in (("p50", 0.5), ("p90", 0.9)):
+        with about(f"{name} {word}"):
+            _ = errors and quantile(errors, q)
 
 
 def _warnings(measured: Sequence[Row], found: Sequence[Summary]) -> tuple[str, ...]:

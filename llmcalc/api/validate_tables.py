@@ -28,6 +28,11 @@ def tables(found: Sequence[Summary], *, rows: bool) -> tuple[Table, ...]:
 
 
 def _errors(found: Sequence[Summary]) -> Table:
+    rows = tuple(
+        (one.group, one.metric, one.n, one.skipped, one.error_p50, one.error_p90, one.bias)
+        for one in found
+    )
+    scored = tuple(row for row, one in zip(rows, found, strict=True) if one.n and one.false_fits is None)
     return Table(
         title="error of the predictions",
         columns=(
@@ -38,11 +43,17 @@ def _errors(found: Sequence[Summary]) -> Table:
             Column(key="error_p90", title="p90", unit="percent"),
             Column(key="bias", title="bias", unit="percent"),
         ),
-        rows=tuple(
-            (one.group, one.metric, one.n, one.skipped, one.error_p50, one.error_p90, one.bias)
-            for one in found
-        ),
+        rows=rows,
+        brief=scored,
+        note=_left(sum(not one.n for one in found)),
     )
+
+
+def _left(groups: int) -> str:
+    if not groups:
+        return ""
+    told = "1 group has" if groups == 1 else f"{groups} groups have"
+    return f"{told} no row to score; --csv and --json list them"
 
 
 def _outcomes(found: Sequence[Summary]) -> Table:

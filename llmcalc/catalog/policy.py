@@ -12,7 +12,8 @@ from llmcalc.spec.storage import Scheme
 def resolved(found: PolicyFile, scheme: Scheme, group: int | None) -> Quantization:
     """A policy with the rules of its scheme after its own.
 
-    Raises InvalidFileError where a rule or the default names no format of the scheme.
+    Raises InvalidFileError where a rule or the default names no format of the scheme, or a rule on
+    positions no group.
     """
     rules = (*found.rules, *scheme.rules)
     known = {format.name for format in scheme.formats}
@@ -21,6 +22,12 @@ def resolved(found: PolicyFile, scheme: Scheme, group: int | None) -> Quantizati
         raise InvalidFileError(
             f"{found.name}: {', '.join(unknown)} is no format of the scheme {scheme.name}",
             hint=f"have: {', '.join(sorted(known))}",
+        )
+    groups = {one.name for one in scheme.groups}
+    if lost := [rule for rule in rules if rule.is_placed and groups.isdisjoint(rule.weights)]:
+        raise InvalidFileError(
+            f"{found.name}: the rule for {lost[0].format} asks for positions and names no group",
+            hint=f"its weights must be one of: {', '.join(sorted(groups))}",
         )
     other = group != found.group
     return Quantization(

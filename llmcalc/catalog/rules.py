@@ -20,6 +20,7 @@ from llmcalc.catalog.rules_of_layers import (
     reused_caches_exist,
 )
 from llmcalc.catalog.rules_of_parts import (
+    chunks_have_a_size,
     cross_sees_all,
     experts_suffice,
     heads_divide,
@@ -47,6 +48,7 @@ CARD_RULES: tuple[Callable[[ModelCard], Iterator[Broken]], ...] = (
     heads_divide,
     rotary_fits,
     keys_can_be_values,
+    chunks_have_a_size,
     cross_sees_all,
     experts_suffice,
     recurrent_heads_divide,

@@ -80,6 +80,14 @@ def cross_sees_all(card: ModelCard) -> Iterator[Broken]:
                 yield (*path, key), "has no meaning for cross-attention", hint
 
 
+def chunks_have_a_size(card: ModelCard) -> Iterator[Broken]:
+    """Attention in chunks says how many tokens a chunk has."""
+    for path, part in parts(card, Attention):
+        if part.chunked and not part.window:
+            hint = "say window, the tokens of a chunk, or remove chunked"
+            yield (*path, "chunked"), "needs a window", hint
+
+
 def experts_suffice(card: ModelCard) -> Iterator[Broken]:
     """A token cannot visit more experts than there are; a shared gate needs a shared expert."""
     for path, part in parts(card, Moe):

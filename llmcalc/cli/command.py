@@ -30,7 +30,7 @@ def command(*examples: str) -> Callable[[Body], Run]:
 
     def attach(body: Body) -> Run:
         own = inspect.signature(body, eval_str=True)
-        bundles = {
+        bundles: dict[str, Any] = {
             name: parameter.annotation
             for name, parameter in own.parameters.items()
             if is_dataclass(parameter.annotation)

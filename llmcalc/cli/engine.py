@@ -13,6 +13,7 @@ from llmcalc.cli.options import (
     Cp,
     Dcp,
     Dp,
+    Emit,
     Ep,
     Gpus,
     Kv,
@@ -27,6 +28,7 @@ from llmcalc.cli.options import (
 
 if TYPE_CHECKING:
     from llmcalc.api.setup import Setup
+    from llmcalc.engines.beside import Beside
 
 PANEL = "Settings of the runtime, by its own names"
 
@@ -50,7 +52,8 @@ class Engine:
     weights: Weights = "bf16"
     kv: Kv = "bf16"
     kv_values: KvValues = None
-    runtime: Runtime = "generic"
+    runtime: Runtime = None
+    emit: Emit = None
     gpus: Gpus = None
     tp: Tp = None
     pp: Pp = None
@@ -116,14 +119,17 @@ class Engine:
         Option(metavar="GIB", help="vLLM: weights kept on the host.", rich_help_panel=PANEL),
     ] = None
 
-    def setup(self) -> Setup:
-        """The names looked up. Raises UsageError for unknown ones."""
+    def setup(self, beside: Beside) -> Setup:
+        """The names looked up, with what is loaded beside the model. Raises UsageError for unknown ones."""
         from llmcalc.api.setup import Split, setup  # noqa: PLC0415  (commands load when called)
         from llmcalc.spec.settings import Settings  # noqa: PLC0415
 
+        from llmcalc.api.emit import engine_of  # noqa: PLC0415
+
+        runtime = self.runtime or (engine_of(self.emit) if self.emit else "generic")
         settings = {field.name: getattr(self, field.name) for field in fields(Settings)}
         ranks = {field.name: getattr(self, field.name) for field in fields(Split)}
         return setup(
-            weights=self.weights, kv=self.kv, kv_values=self.kv_values, engine=self.runtime,
-            settings=Settings(**settings), **ranks,
+            weights=self.weights, kv=self.kv, kv_values=self.kv_values, engine=runtime,
+            settings=Settings(**settings), beside=beside, **ranks,
         )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from llmcalc import units
+from llmcalc.cli.beside import BesideOptions
 from llmcalc.cli.command import command
 from llmcalc.cli.engine import Engine
 from llmcalc.cli.options import Batch, Gpu, OptionalModels, Seq
@@ -32,6 +33,7 @@ def fit(
     batch: Batch = 16,
     seq: Seq = 4096,
     engine: Engine,
+    extra: BesideOptions,
     name: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help="Only names that contain this.", rich_help_panel=FILTERS),
@@ -53,7 +55,7 @@ def fit(
     from llmcalc.api.selection import Filter  # noqa: PLC0415
     from llmcalc.catalog import find  # noqa: PLC0415
 
-    question = Question(gpu=find.gpu(gpu), batch=batch, seq=seq, setup=engine.setup())
+    question = Question(gpu=find.gpu(gpu), batch=batch, seq=seq, setup=engine.setup(extra.beside()))
     if model:
         return fits([find.card(one) for one in model], question, strict=strict)
     wanted = Filter(

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from llmcalc import units
+from llmcalc.cli.beside import BesideOptions
 from llmcalc.cli.command import command
 from llmcalc.cli.engine import PANEL, Engine
 from llmcalc.cli.options import Batch, Force, Model, OptionalGpu, Seq
@@ -27,6 +28,7 @@ def memory(
     seq: Seq = 4096,
     gpu: OptionalGpu = None,
     engine: Engine,
+    extra: BesideOptions,
     kv_cache_memory_bytes: Annotated[
         int | None,
         typer.Option(
@@ -45,5 +47,5 @@ def memory(
 
     room = Room(gpu=find.gpu(gpu) if gpu else None, kv_budget=kv_cache_memory_bytes)
     return answer(
-        find.card(model), engine.setup(), batch=batch, seq=seq, room=room, force=force
+        find.card(model), engine.setup(extra.beside()), batch=batch, seq=seq, room=room, emit=engine.emit, force=force
     )

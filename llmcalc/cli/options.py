@@ -69,7 +69,12 @@ KvValues = Annotated[
     typer.Option("--kv-values", metavar="FORMAT", help="Values, where not stored as keys are."),
 ]
 Runtime = Annotated[
-    str, typer.Option("--runtime", metavar="NAME", help="vllm, sglang, llama.cpp, ... or generic.")
+    str | None,
+    typer.Option("--runtime", metavar="NAME", help="vllm, sglang, llama.cpp, ... else generic."),
+]
+Emit = Annotated[
+    str | None,
+    typer.Option("--emit", metavar="ENGINE", help="Print the line that starts vllm, sglang, ..."),
 ]
 SPLIT = "Split over GPUs"
 

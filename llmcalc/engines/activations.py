@@ -44,7 +44,7 @@ def widest(ledger: Ledger, *, with_input: bool = False) -> int:
     """
     return max(
         (
-            _widest_part(section, with_input=with_input)
+            widest_part(section, with_input=with_input)
             for section in ledger.sections
             if section.kind == "layer"
         ),
@@ -52,7 +52,7 @@ def widest(ledger: Ledger, *, with_input: bool = False) -> int:
     )
 
 
-def _widest_part(section: Section, *, with_input: bool) -> int:
+def widest_part(section: Section, *, with_input: bool = False) -> int:
     """A part ends where its output goes back to the residual stream."""
     most = alive = 0
     for operation in section.operations:

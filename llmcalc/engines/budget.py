@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from llmcalc.engines.memory import Stage
 from llmcalc.engines.serving import Serving
+from llmcalc.engines.stage import Stage
 
 
 def usable(serving: Serving, capacity: int) -> int:

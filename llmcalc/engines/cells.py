@@ -131,13 +131,42 @@ def slides(ledger: Ledger) -> bool:
     return len(windows) > 1
 
 
-def held(ledger: Ledger, slots: Slots, formats: KvFormats = F16, *, absorbed: bool = True) -> Held:
+def padded_values(ledger: Ledger, *, flash: bool) -> tuple[int, int]:
+    """Elements that every layer's values are padded to, and layers that hold nothing else.
+
+    Without flash attention the values lie transposed, all layers alike: where layers differ, each
+    holds as much as the widest (Gemma 4, MiMo-V2), even one without attention (Nemotron-Super).
+    """
+    widths, bare, recurrent = set(), 0, False
+    for section in ledger.sections:
+        names = {operation.name for operation in section.operations}
+        recurrent = recurrent or "state" in names
+        if section.kind == "layer" and "attention" not in names:
+            bare += section.times
+        widths |= {
+            one.elements - one.keys for one in section.operations if isinstance(one, Cache)
+        }
+    bare = 0 if recurrent else bare
+    if flash or len(widths) + bool(bare) < 2:  # noqa: PLR2004  all layers alike
+        return 0, 0
+    return max(widths, default=0), bare
+
+
+def held(
+    ledger: Ledger,
+    slots: Slots,
+    formats: KvFormats = F16,
+    *,
+    absorbed: bool = True,
+    flash: bool = True,
+) -> Held:
     """Pools and states of a model; the ledger must not be cut for tensor parallelism.
 
     `absorbed`: latent attention caches its latent, once, as keys. False: it caches the keys and
     values of each head (files converted before April 2025, and architectures as MiniCPM3).
     """
     sliding = slides(ledger)
+    wide, bare = padded_values(ledger, flash=flash)
     sums: dict[tuple[str, int], list[int]] = {}
     state = 0
     for section in ledger.sections:
@@ -148,11 +177,14 @@ def held(ledger: Ledger, slots: Slots, formats: KvFormats = F16, *, absorbed: bo
                 window = operation.window if sliding else None
                 cells = slots.window_cells(window) if window else slots.cells
                 keys, values = _elements(operation, section, absorbed=absorbed)
+                values = max(values, wide) if values else 0
                 name = "window" if window else operation.name
                 total = sums.setdefault((name, cells), [0, 0, 0])
                 total[0] += section.times
                 total[1] += keys * section.times
                 total[2] += values * section.times
+    if bare and sums:
+        next(iter(sums.values()))[2] += bare * wide
     pools = tuple(_pool(name, cells, one, slots, formats) for (name, cells), one in sums.items())
     return Held(pools=pools, state=state * STATE_BYTES * slots.n_parallel)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from llmcalc.blueprint.operations import AttentionProduct, Cache, Matmul, Operation
-from llmcalc.engines.graph_pass import F16, INDEX, Pass
+from llmcalc.engines.graph_pass import F16, F32, INDEX, Pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def _plain(one: Pass, found: Found, product: AttentionProduct, x: int) -> int:
     mixed = scores(one, product, q, stored, d_v)
     if one.formats.values.block > 1 and one.caching:
         mixed = one.new(d_v, mixed, one.rotation("v_rot", rotation_size(product.v_dim)))
-    return one.new(d_v, mixed, one.new(d_v, whole), inplace=True) if gate else mixed
+    return one.new(d_v, one.new(d_v, whole), mixed, inplace=True) if gate else mixed
 
 
 def _positioned(
@@ -96,6 +96,9 @@ def _stored(
         return k, one.new(d_v, v)
     pool = f"{bool(product.window and one.sliding)}"
     one.graph.use(k, one.shared(f"k cells {pool}", INDEX * one.tokens))
+    if one.padded_values > d_v:
+        d_v = one.padded_values
+        v = one.new(d_v, v)
     each = 1 if one.flash else d_v
     one.graph.use(v, one.shared(f"v cells {pool} {each}", INDEX * one.tokens * each))
     return ()
@@ -107,27 +110,30 @@ def scores(
     """Queries times keys, and the weights of that times values."""
     mask = one.mask(product.window)
     if one.flash:
-        return one.new(d_v, q, mask, *looked_at)
-    cells = one.cells(product.window)
-    kq = one.new(product.heads * cells, q, *looked_at[:1])
-    kq = one.new(product.heads * cells, kq, mask, inplace=True)
-    return one.new(d_v, one.new(d_v, kq, *looked_at[1:]))
+        mixed = one.new(d_v, q, mask, *looked_at)
+    else:
+        cells = one.cells(product.window)
+        kq = one.new(product.heads * cells, q, *looked_at[:1])
+        kq = one.new(product.heads * cells, kq, mask, inplace=True)
+        mixed = one.new(d_v, one.new(d_v, kq, *looked_at[1:]))
+    one.under_way()
+    return mixed
 
 
 def _queries(one: Pass, found: Found, x: int) -> tuple[int, int]:
-    """Queries from a latent of their own or from x, and how wide they are."""
-    width = found.width("q") or found.width("q_b")
-    if found.width("q"):
-        return one.new(width, x), width
+    """Queries, and what they come from: a latent of their own, or x."""
+    if width := found.width("q"):
+        return one.new(width, x), x
     low = one.new(found.width("q_a"), x)
     low = one.new(found.width("q_a"), low, inplace=True)
-    return one.new(width, low), width
+    return one.new(found.width("q_b"), low), low
 
 
 def _latent(one: Pass, found: Found, product: AttentionProduct, cache: Cache, x: int) -> int:
     """Queries are taken into the latent's space, which is keys and values at once."""
     h, d_r, r = product.heads, cache.dims["d_r"], cache.dims["r_kv"]
-    q, _ = _queries(one, found, x)
+    _index_keys(one, found, x)
+    q, low = _queries(one, found, x)
     inside = one.new(h * r, q)
     turned = one.new(h * d_r, q, one.positions())
     q = one.new(h * (r + d_r), inside, turned)
@@ -136,15 +142,44 @@ def _latent(one: Pass, found: Found, product: AttentionProduct, cache: Cache, x:
     turned = one.new(d_r, both, one.positions())
     key = one.new(r + d_r, latent, turned)
     one.graph.use(key, one.shared("k cells False", INDEX * one.tokens))
-    mask = one.mask(product.window if one.sliding else None)
-    d_v = h * cache.dims["d_v"]
+    mask = _chosen(one, found, x, low) if found.width("index_q") else one.mask(None)
     if one.flash:
         mixed = one.new(h * r, q, mask)
     else:
-        cells = one.cells(None)
-        kq = one.new(h * cells, q)
-        mixed = one.new(h * r, one.new(h * cells, kq, mask, inplace=True))
-    return one.new(d_v, one.new(d_v, mixed))
+        kq = one.new(h * one.cells(None), q)
+        kq = one.new(h * one.cells(None), kq, mask, inplace=True)
+        mixed = one.new(h * r, kq)
+    d_v = h * cache.dims["d_v"]
+    mixed = one.new(d_v, one.new(d_v, mixed))
+    one.under_way()
+    return mixed
+
+
+def _index_keys(one: Pass, found: Found, x: int) -> None:
+    """Keys of the indexer: normed, turned, rotated, cached."""
+    if d_i := found.width("index_k"):
+        key = one.norm(one.new(d_i, x), d_i)
+        key = one.new(d_i, one.new(d_i, key, one.positions()), one.rotation("index_rot", d_i))
+        one.graph.use(key, one.shared("index cells", INDEX * one.tokens))
+
+
+def _chosen(one: Pass, found: Found, x: int, low: int) -> int:
+    """A mask of the tokens that the indexer picks; each layer has an input of its own for it."""
+    scored = found.by_name["index_scores"]
+    product = found.by_name["attention"]
+    if not isinstance(scored, AttentionProduct) or not isinstance(product, AttentionProduct):
+        raise TypeError(scored)
+    width, heads, mask = found.width("index_q"), scored.heads, one.mask(None)
+    size, picked = one.graph.sizes[mask], min(product.window or 0, one.cells(None))
+    nothing = one.new(picked, one.graph.input(F32 * picked * one.tokens))
+    q = one.new(width, one.new(width, low), one.positions())
+    q = one.new(width, q, one.rotation("index_rot", scored.qk_dim))
+    seen = one.shared("index mask", size)
+    score = one.new(one.cells(None), q, one.new(heads, one.new(heads, x)), seen)
+    top = one.new(picked, one.new(picked, score))
+    hidden = one.graph.op(size, mask)
+    one.graph.use(nothing, top)
+    return one.graph.op(size, hidden, mask)
 
 
 def _expanded(one: Pass, found: Found, product: AttentionProduct, x: int) -> int:

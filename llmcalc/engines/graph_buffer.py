@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from llmcalc.blueprint.operations import Gather, Ledger, Matmul, Operation, Scan, Section
-from llmcalc.engines.cells import F16, Slots, slides
+from llmcalc.blueprint.operations import Gather, Ledger, Matmul, Operation, Scan, Section, State
+from llmcalc.engines.cells import F16, Slots, padded_values, slides
 from llmcalc.engines.ggml_graph import ALIGNMENT, Graph
 from llmcalc.engines.graph_attention import attention
 from llmcalc.engines.graph_feedforward import feed_forward
@@ -65,11 +65,15 @@ def graph(ledger: Ledger, slots: Slots, formats: KvFormats, *, flash: bool, buil
     one = Pass(
         graph=Graph(), slots=slots, formats=formats, flash=flash, tokens=tokens,
         sliding=slides(ledger), caching=causal, fused=fused(ledger),
+        attention_first=ledger.family == "phi",
+        padded_values=padded_values(ledger, flash=flash)[0],
     )  # fmt: skip
     x = _embedded(one, ledger, build)
     rows = tokens if build.all_outputs or not causal else slots.n_parallel
     for number, name in enumerate(ledger.order, start=1):
         last = number == len(ledger.order)
+        one.remembered = _ahead(sections, ledger.order[number:])
+        one.late = any(operation.name == "router" for operation in sections[name].operations)
         x = _layer(one, sections[name], x, rows if last else tokens, build)
     x = one.norm(x, ledger.hidden_size)
     if head := _head_width(ledger):
@@ -83,6 +87,22 @@ def _head_width(ledger: Ledger) -> int:
             if isinstance(operation, Matmul) and operation.weight.component == "lm_head":
                 return operation.width
     return 0
+
+
+def _ahead(sections: dict[str, Section], order: tuple[str, ...]) -> int:
+    """What the next state-space layer remembers of its inputs, unless attention comes first."""
+    for name in order:
+        names = {operation.name for operation in sections[name].operations}
+        if "in_z" in names and "in_qk" not in names:
+            return _remembered(sections[name])
+        if names & {"attention", "scan", "router"}:
+            return 0
+    return 0
+
+
+def _remembered(section: Section) -> int:
+    return sum(one.elements for one in section.operations
+               if isinstance(one, State) and one.name == "conv_state")  # fmt: skip
 
 
 def _embedded(one: Pass, ledger: Ledger, build: Build) -> int:
@@ -107,6 +127,10 @@ def _embedded(one: Pass, ledger: Ledger, build: Build) -> int:
 def _layer(one: Pass, section: Section, x: int, rows: int, build: Build) -> int:
     """One layer; the last needs, after its mixer, only the tokens whose logits are wanted."""
     found = parts(section.operations)
+    if len(found) > 1 and any(isinstance(o, Scan) for part in found for o in part) and (
+        section.placement == "parallel"
+    ):
+        return _beside(one, section, found, x, rows, build)
     if section.placement == "parallel":
         return _parallel(one, section, found, x, rows, build)
     for part in found:
@@ -125,17 +149,44 @@ def _parallel(
 ) -> int:
     """All parts see the same input; what attention mixed waits until the others are done."""
     d, norms = section.width, sum(one.name.startswith("norm_") for one in section.operations)
-    apart = norms > 1 or any(isinstance(one, Scan) for part in found for one in part)
-    normed = x if apart else one.norm(x, d)
-    outs = []
-    for part in sorted(found, key=lambda part: any(isinstance(one, Scan) for one in part)):
-        outs.append((part, _part(one, part, one.norm(x, d) if apart else normed, build)))
-    done = [_projected(one, section, part, out) for part, out in reversed(outs)]
+    first = one.attention_first
+    shared = one.norm(x, d) if norms == 1 else x
+    mixed = -1
+    done = []
+    for part in found:
+        out = _part(one, part, shared if norms == 1 else one.norm(x, d), build)
+        if any(operation.name == "attention" for operation in part) and not first:
+            mixed = out
+            continue
+        done.append(_projected(one, section, part, out))
+    if mixed >= 0:
+        done.append(one.new(d, mixed))
     if rows != one.tokens:
         *done, x = _chosen(one, section, rows, *done, x)
-    total = done[0]
-    for out in (*done[1:], x):
-        total = one.new(d, total, out, inplace=True)
+    return _sum(one, d, (*done, x))
+
+
+def _beside(
+    one: Pass, section: Section, found: list[list[Operation]], x: int, rows: int, build: Build
+) -> int:
+    """Attention beside a scan: what it mixed is projected once the scan is under way."""
+    d = section.width
+    one.remembered = _remembered(section)
+    attended, scanned = sorted(found, key=lambda part: any(isinstance(o, Scan) for o in part))
+    mixed = _part(one, attended, one.norm(x, d), build)
+    one.waiting = (d, mixed)
+    out = _projected(one, section, scanned, _part(one, scanned, one.norm(x, d), build))
+    done: tuple[int, ...] = (one.waiting[1], out)
+    one.waiting = None
+    if rows != one.tokens:
+        *done, x = _chosen(one, section, rows, *done, x)  # type: ignore[assignment]
+    return _sum(one, d, (*done, x))
+
+
+def _sum(one: Pass, d: int, terms: tuple[int, ...]) -> int:
+    total = terms[0]
+    for term in terms[1:]:
+        total = one.new(d, total, term, inplace=True)
     return total
 
 

@@ -44,11 +44,16 @@ def _experts(one: Pass, found: dict[str, Operation], x: int) -> int:
     chosen = one.new(router.width, biased)
     weights = one.new(down.top_k, scores, chosen)
     inside = one.new(_width(found, "latent_in"), x) if "latent_in" in found else x
+    alone = down.top_k == 1
+    if alone:  # weighted before the expert and not after, as Llama 4 wants it
+        inside = one.new(down.width, one.new(down.width, x), weights, inplace=True)
     inner = _inner(one, found, (inside, chosen), "experts.")
     out = one.new(down.width, inner, chosen)
-    out = one.new(down.width, out, weights, inplace=True)
+    if not alone:
+        out = one.new(down.width, out, weights, inplace=True)
     each = down.width // down.top_k
-    total = one.new(each, *[out] * max(down.top_k, 1))
+    total = one.new(each, out)
+    one.under_way(experts=True)
     if "latent_out" in found:
         total = one.new(_width(found, "latent_out"), total)
     if "shared_expert.down" in found:

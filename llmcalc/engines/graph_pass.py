@@ -31,6 +31,18 @@ class Pass:
     """False for an encoder: keys and values are those of the micro-batch, and no cache is kept."""
     fused: bool = False
     """Whether one matrix makes queries, keys and values, which then stay as long as any is used."""
+    attention_first: bool = False
+    """Whether attention is projected before the feed-forward part beside it (Phi-2)."""
+    padded_values: int = 0
+    """Elements of a token that every layer's values are padded to; 0: none are."""
+    remembered: int = 0
+    """Elements that the next recurrent layer reads first, ahead of what is left of this one."""
+    late: bool = False
+    """Whether that happens when the experts of this layer are done."""
+    before: int | None = None
+    """What it has read, where it has."""
+    waiting: tuple[int, int] | None = None
+    """A width and what attention mixed, to be projected once a scan beside it is under way."""
     inputs: dict[str, int] = field(default_factory=dict)
 
     def new(self, width: int, *sources: int, inplace: bool = False) -> int:
@@ -46,6 +58,20 @@ class Pass:
         if name not in self.inputs:
             self.inputs[name] = self.graph.input(size)
         return self.inputs[name]
+
+    def under_way(self, *, experts: bool = False) -> None:
+        """What llama.cpp adds to its graph once a mixer, or the experts after it, are in it."""
+        if self.waiting:
+            self.waiting = (self.waiting[0], self.new(*self.waiting))
+        if self.remembered and self.before is None and experts == self.late:
+            self.before = self.graph.op(self.remembered * F32 * self.slots.n_parallel)
+
+    def read(self, elements: int) -> int:
+        """What a recurrence remembers of all sequences, unless it was read before."""
+        found, self.before, self.remembered = self.before, None, 0
+        if found is None:
+            return self.graph.op(elements * F32 * self.slots.n_parallel)
+        return found
 
     def positions(self) -> int:
         """The position of each token."""

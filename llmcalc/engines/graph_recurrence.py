@@ -37,8 +37,8 @@ class Found:
                     if one.name == name and isinstance(one, Matmul))  # fmt: skip
 
     def state(self, name: str) -> int:
-        """Bytes of a state of one sequence."""
-        return F32 * sum(
+        """Elements of a state of one sequence."""
+        return sum(
             one.elements for one in self.operations if isinstance(one, State) and one.name == name
         )
 
@@ -53,30 +53,36 @@ class Found:
         return any(one.name == "gated_norm" for one in self.operations)
 
 
-def _convolved(one: Pass, found: Found, x: int) -> int:
-    """Channels behind the inputs remembered, convolved, activated."""
-    remembered = found.state("conv_state") * one.slots.n_parallel
-    before = one.graph.op(remembered)
-    rows = one.graph.op(remembered + F32 * found.channels * one.tokens, before, x)
-    conv = one.new(found.channels, rows)
+def _rows(one: Pass, found: Found, x: int) -> int:
+    """The channels of these tokens behind the inputs remembered; the last ones are stored."""
+    remembered = found.state("conv_state")
+    before = one.read(remembered)
+    size = F32 * (remembered * one.slots.n_parallel + found.channels * one.tokens)
+    rows = one.graph.op(size, before, x)
     one.graph.use(rows)
-    return one.new(found.channels, conv, inplace=True)
+    return rows
+
+
+def _convolved(one: Pass, found: Found, rows: int) -> int:
+    """Each channel convolved and activated."""
+    return one.new(found.channels, one.new(found.channels, rows), inplace=True)
 
 
 def _mamba(one: Pass, found: Found, x: int) -> int:
     """Mamba's channels and Mamba-2's heads: what leads in stays until the gate is multiplied in."""
     inner, step = found.width("in_x"), found.width("in_dt")
     whole = one.new(found.width("in_z") + inner + found.width("in_BC") + step, x)
-    conv = _convolved(one, found, whole)
+    conv = _convolved(one, found, _rows(one, found, whole))
     if step:
         more, dt = conv, one.new(step, whole)
     else:
         low = found.width("x")
         more = one.new(low, conv)
         dt = one.new(found.width("dt"), one.new(low, more))
-    scanned = F32 * inner * one.tokens + found.state("state") * one.slots.n_parallel
+    scanned = F32 * inner * one.tokens + F32 * found.state("state") * one.slots.n_parallel
     y = one.graph.op(scanned, conv, dt, more)
     one.graph.use(y)
+    one.under_way()
     gate, kept = one.new(inner, whole), one.new(inner, conv)
     y = one.new(inner, gate, one.new(inner, y, kept, inplace=True))
     return one.norm(y, inner) if found.normed else y
@@ -88,12 +94,15 @@ def _deltanet(one: Pass, found: Found, x: int) -> int:
     keys, values = dims["h_k"] * dims["d_k"], dims["h_v"] * dims["d_v"]
     wide = dims["h_v"] * dims["d_k"]
     whole = one.new(2 * keys + values, x)
-    conv = _convolved(one, found, whole)
-    state = one.graph.op(found.state("state") * one.slots.n_parallel)
-    q, k = (one.new(wide, one.norm(conv, keys)) for _ in range(2))
+    rows = _rows(one, found, whole)
+    state = one.graph.op(F32 * found.state("state") * one.slots.n_parallel)
+    conv = _convolved(one, found, rows)
+    q, k = (one.norm(conv, keys) for _ in range(2))
+    if wide > keys:
+        q, k = one.new(wide, q), one.new(wide, k)
     gates = one.new(2 * dims["h_v"], x)
     decay, beta = one.new(dims["h_v"], gates), one.new(dims["h_v"], gates)
-    size = F32 * values * one.tokens + found.state("state") * one.slots.n_parallel
+    size = F32 * values * one.tokens + F32 * found.state("state") * one.slots.n_parallel
     out = one.graph.op(size, q, k, conv, decay, beta, state)
     one.graph.use(out)
     out = one.norm(out, values)
@@ -106,16 +115,16 @@ def _kimi(one: Pass, found: Found, x: int) -> int:
     inner = found.width("q")
     mixed = []
     for name in ("q", "k", "v"):
-        remembered = found.state("conv_state") * one.slots.n_parallel // 3
+        remembered = F32 * found.state("conv_state") * one.slots.n_parallel // 3
         rows = one.graph.op(remembered + F32 * inner * one.tokens, one.new(found.width(name), x))
         one.graph.use(rows)
         mixed.append(rows)
-    state = one.graph.op(found.state("state") * one.slots.n_parallel)
+    state = one.graph.op(F32 * found.state("state") * one.slots.n_parallel)
     convolved = [one.new(inner, one.new(inner, rows)) for rows in mixed]
     q, k = (one.new(inner, y) for y in convolved[:2])
     decay = one.new(inner, one.new(inner, one.new(found.width("f_a"), x)))
     beta = one.new(found.width("b"), x)
-    size = F32 * inner * one.tokens + found.state("state") * one.slots.n_parallel
+    size = F32 * inner * one.tokens + F32 * found.state("state") * one.slots.n_parallel
     out = one.graph.op(size, q, k, convolved[2], decay, beta, state)
     one.graph.use(out)
     out = one.norm(one.new(inner, out), inner)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from llmcalc.engines.budget import cache_room, missing, usable
-from llmcalc.engines.memory import Stage, largest
+from llmcalc.engines.largest import largest
 from llmcalc.engines.serving import Serving
+from llmcalc.engines.stage import Stage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

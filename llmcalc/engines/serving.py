@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from llmcalc.errors import ImpossibleError, UsageError
 from llmcalc.spec.runtime import Choice, Runtime, Setting
@@ -76,7 +77,7 @@ def serve(runtime: Runtime, wanted: Settings, place: Place) -> Serving:
     Raises UsageError for a setting that the runtime does not have, ImpossibleError for a value that
     it would refuse.
     """
-    chosen = dict(_given(wanted))
+    chosen: dict[str, Any] = dict(_given(wanted))
     for name, value in chosen.items():
         if name not in runtime.settings:
             known = ", ".join(setting.flag for setting in runtime.settings.values())
@@ -110,7 +111,7 @@ def _refuse_impossible(name: str, value: float) -> None:
 
 
 def _default(
-    name: str, setting: Setting, place: Place, chosen: dict[str, int | float]
+    name: str, setting: Setting, place: Place, chosen: Mapping[str, Any]
 ) -> float | None:
     for choice in setting.default:
         if _applies(choice, place, int(chosen.get("max_model_len", 0))):

@@ -5,14 +5,13 @@ A share of a model is stored as the whole model is: position, rows and heads are
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from llmcalc.blueprint.operations import Ledger, Section
 from llmcalc.blueprint.weight import Component, Weight, sized
 from llmcalc.engines.storage_model import Counter, Model, Named, Names, fits_model, model, weights
-from llmcalc.errors import UsageError
 from llmcalc.spec.quantization import Quantization
 from llmcalc.spec.storage import ElementFormat, Rule
 
@@ -83,12 +82,21 @@ class Plan:
         self._made: dict[str, tuple[tuple[Choice, ...], ...]] = {}
         self._by_subject: dict[tuple[_Subject, str, str], Choice] = {}
 
-    def choices(self, section: Section) -> tuple[tuple[Choice, ...], ...]:
-        """For each weight of a (sharded) section, the tensors that hold it."""
+    def choices(self, section: Section) -> Iterator[tuple[Weight, tuple[Choice, ...]]]:
+        """Each weight of a (sharded) section with the tensors that hold it.
+
+        A device may hold a section without some of its operations: names tell which are left.
+        """
+        whole = self._sections.get(section.name, section)
         if section.name not in self._made:
-            found = self._sections.get(section.name, section)
-            self._made[section.name] = tuple(self._of(one, found) for one in weights(found))
-        return self._made[section.name]
+            self._made[section.name] = tuple(self._of(one, whole) for one in weights(whole))
+        made = self._made[section.name]
+        if len(section.operations) == len(whole.operations):
+            return zip(weights(section), made, strict=True)
+        named = {
+            (one.component, one.name): at for one, at in zip(weights(whole), made, strict=True)
+        }
+        return ((one, named[one.component, one.name]) for one in weights(section))
 
     def layers(self, section: Section, ledger: Ledger) -> tuple[int, ...]:
         """Numbers in the whole model of the layers that a section of a share stands for."""
@@ -143,7 +151,7 @@ class Plan:
     def _chosen(self, subject: _Subject, split: str, section: str) -> Choice:
         rules = [rule for rule in self._rules if self._fits(rule, subject)]
         layers = self.about.places.get(section, ())
-        if layers and any(_is_placed(rule) for rule in rules):
+        if layers and any(rule.is_placed for rule in rules):
             by_layer = {layer: self._last(rules, subject, layer) for layer in layers}
             one = next(iter(by_layer.values()))
             everywhere = one if all(other is one for other in by_layer.values()) else None
@@ -156,7 +164,7 @@ class Plan:
         chosen = self.policy.default
         for rule in rules:
             if (not rule.of or chosen in rule.of) and (
-                not _is_placed(rule) or self._stands(rule, subject.named.tensor, layer)
+                not rule.is_placed or self._stands(rule, subject.named.tensor, layer)
             ):
                 chosen = rule.format
         return self._formats[chosen]
@@ -178,9 +186,7 @@ class Plan:
 
     def _stands(self, rule: Rule, tensor: str, layer: int) -> bool:
         """Whether the position is one that a rule is for."""
-        group = next((name for name in rule.weights if name in self._counters), None)
-        if group is None:
-            raise UsageError(f"a rule on positions of {tensor} names no group")
+        group = next(name for name in rule.weights if name in self._counters)
         at, of = self._counters[group].position(layer, tensor)
         return (
             (rule.first is None or at < rule.first)
@@ -188,12 +194,6 @@ class Plan:
             and (rule.until is None or at < rule.until[0] * of // rule.until[1])
             and rule.more_bits in (None, _deserves_more_bits(at, of))
         )
-
-
-def _is_placed(rule: Rule) -> bool:
-    return not (rule.first is None and rule.since is None and rule.until is None) or (
-        rule.more_bits is not None
-    )
 
 
 def _deserves_more_bits(at: int, of: int) -> bool:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from llmcalc.blueprint.operations import Ledger, Section
 from llmcalc.blueprint.weight import Component, Weight, sized
 from llmcalc.engines.storage import Choice, plan
-from llmcalc.engines.storage_model import weights
 from llmcalc.engines.tensor_bytes import Shape, planes, tensor_bytes
 from llmcalc.formula import Step, is_recording, record, record_sum, symbol
 from llmcalc.spec.quantization import Quantization
@@ -88,7 +87,7 @@ def _tensors(ledger: Ledger, policy: Quantization) -> Iterator[Tensor]:
     found = plan(ledger, policy)
     for section in ledger.sections:
         layers = found.layers(section, ledger)
-        for weight, choices in zip(weights(section), found.choices(section), strict=True):
+        for weight, choices in found.choices(section):
             if not weight.learned and weight.component == "lm_head":
                 continue  # the tied table, counted as the embedding
             for choice in choices:

@@ -8,10 +8,13 @@ from typing import Literal
 
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.blueprint.shard import Parallel
-from llmcalc.engines import limits, memory
+from llmcalc.engines import limits
+from llmcalc.engines.beside import NOTHING, Beside
 from llmcalc.engines.budget import missing, usable
 from llmcalc.engines.kv_format import KvFormats
+from llmcalc.engines.memory import Host, Start
 from llmcalc.engines.serving import Place, Serving, serve
+from llmcalc.engines.stage import Stage, fullest
 from llmcalc.formula import quietly
 from llmcalc.planner.splits import splits
 from llmcalc.spec.quantization import Quantization
@@ -21,6 +24,7 @@ from llmcalc.spec.settings import Settings
 Verdict = Literal["fits", "tight", "no"]
 Limit = Literal["weights", "kv_cache", "activations", "context", "nothing"]
 
+DEFAULTS = Settings()
 COMFORT = 0.9
 """The share of the memory within which a model `fits`; above it is `tight`. vLLM's default
 gpu_memory_utilization, which leaves room for what no model of memory sees."""
@@ -37,9 +41,11 @@ class Ask:
     weights: Quantization
     kv: KvFormats
     runtime: Runtime
-    settings: Settings = Settings()
+    settings: Settings = DEFAULTS
     gpu: str = ""
     """Name of the GPU, which some defaults depend on."""
+    beside: Beside = NOTHING
+    """What is loaded beside the model."""
     parallel: Parallel | None = None
     """The split, where the user says it; else the one that needs least memory a GPU."""
 
@@ -57,10 +63,10 @@ class Fit:
     seq: int
     """Tokens that `needed` holds for: what was asked, or the model's limit where that is less."""
     parallel: Parallel
-    stage: memory.Stage
+    stage: Stage
     """The stage that needs most."""
-    stages: tuple[memory.Stage, ...]
-    host: memory.Host
+    stages: tuple[Stage, ...]
+    host: Host
     serving: Serving
     batch: int
     """Sequences on one replica."""
@@ -97,8 +103,9 @@ class Planner:
     def __init__(self, ledger: Ledger, limit: int | None) -> None:
         self.ledger, self.limit = ledger, limit
         """Its operations, and the tokens of context that it was made for."""
-        self._held: dict[Hashable, tuple[memory.Stage, ...]] = {}
+        self._held: dict[Hashable, tuple[Stage, ...]] = {}
         self._served: dict[Hashable, Serving] = {}
+        self._hosts: dict[Hashable, Host] = {}
 
     def fit(self, ask: Ask) -> Fit:
         """The best place for the model: the split that needs least memory on each GPU.
@@ -108,17 +115,16 @@ class Planner:
         with quietly():
             return self._placed(ask, self.split(ask), self._seq(ask))
 
+    def start(self, ask: Ask, parallel: Parallel) -> Start:
+        """The engine with this model on so many ranks."""
+        return Start(
+            ledger=self.ledger, format=ask.weights, kv=ask.kv, serving=self.serving(ask),
+            parallel=parallel, beside=ask.beside,
+        )  # fmt: skip
+
     def explain(self, ask: Ask, parallel: Parallel, batch: int, seq: int) -> None:
         """Record the worked solution of `batch` sequences on a replica of this split."""
-        memory.explain(
-            self.ledger,
-            format=ask.weights,
-            kv=ask.kv,
-            serving=self.serving(ask),
-            parallel=parallel,
-            batch=batch,
-            seq=seq,
-        )
+        self.start(ask, parallel).explain(batch, seq)
 
     def serving(self, ask: Ask) -> Serving:
         """The engine as it starts with this model. Raises UsageError for settings it lacks."""
@@ -134,18 +140,21 @@ class Planner:
             return ask
         return replace(ask, capacity=int(COMFORT * ask.capacity))
 
-    def host(self, ask: Ask) -> memory.Host:
+    def host(self, ask: Ask) -> Host:
         """What stays in the memory of the host."""
-        return memory.host(
-            self.ledger, format=ask.weights, kv=ask.kv, serving=self.serving(ask)
-        )
+        key = (ask.weights.name, ask.kv, self.serving(ask).key)
+        if key not in self._hosts:
+            self._hosts[key] = self.start(ask, Parallel()).host()
+        return self._hosts[key]
 
     def split(self, ask: Ask) -> Parallel:
         """The split that was asked for, else the one that needs least memory on each GPU."""
         if ask.parallel:
             return ask.parallel
         if ask.runtime.layers_over_devices:
-            return Parallel(pp=min(ask.gpus, len(self.ledger.order)))
+            layers = len(self.ledger.order)
+            held = min(layers, layers if (n := ask.settings.n_gpu_layers) is None else n)
+            return Parallel(pp=max(1, min(ask.gpus, held)))
         allowed = list(splits(self.ledger, ask.gpus))
         if len(allowed) == 1:
             return allowed[0]
@@ -162,7 +171,7 @@ class Planner:
     def _placed(self, ask: Ask, parallel: Parallel, seq: int) -> Fit:
         stages = self.stages(ask, parallel)
         batch = -(-ask.batch // parallel.replicas)
-        stage = memory.fullest(stages, batch, seq)
+        stage = fullest(stages, batch, seq)
         needed, serving = stage.total(batch, seq), self.serving(ask)
         short = max(missing(each, serving, ask.capacity, batch, seq) for each in stages)
         limit = _limit(stage, serving, ask, batch, seq)
@@ -182,14 +191,11 @@ class Planner:
             context=self.limit,
         )
 
-    def stages(self, ask: Ask, parallel: Parallel) -> tuple[memory.Stage, ...]:
+    def stages(self, ask: Ask, parallel: Parallel) -> tuple[Stage, ...]:
         """What one GPU of each pipeline stage holds under this split."""
-        serving = self.serving(ask)
-        key = (ask.weights.name, ask.kv, serving.key, parallel)
+        key = (ask.weights.name, ask.kv, self.serving(ask).key, parallel, ask.beside)
         if key not in self._held:
-            self._held[key] = memory.stages(
-                self.ledger, format=ask.weights, kv=ask.kv, serving=serving, parallel=parallel
-            )
+            self._held[key] = self.start(ask, parallel).stages()
         return self._held[key]
 
 
@@ -215,7 +221,7 @@ def _has_own_budget(serving: Serving, capacity: int) -> bool:
     return usable(serving, capacity) < capacity or serving.runtime.budget.form != "share"
 
 
-def _limit(stage: memory.Stage, serving: Serving, ask: Ask, batch: int, seq: int) -> Limit:
+def _limit(stage: Stage, serving: Serving, ask: Ask, batch: int, seq: int) -> Limit:
     """What ends it: what does not fit, else what fills memory most."""
     if stage.fixed > ask.capacity:
         return "weights"

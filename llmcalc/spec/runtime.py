@@ -182,6 +182,8 @@ class Runtime:
     """Formats that it loads, as advice tries them; others may work too."""
     kv_formats: tuple[Name, ...]
     """Formats of its cache."""
+    shares_prefix: Bool = True
+    """Whether what sequences start with in common is cached once."""
     kv_apart: Bool = False
     """Whether keys and values may be stored in different formats."""
     stored_as: dict[Name, Name] = field(default_factory=dict)

@@ -95,6 +95,11 @@ class Rule:
     more_bits: Bool | None = None
     """The first and last eighth, and every third between: llama.cpp's use_more_bits."""
 
+    @property
+    def is_placed(self) -> bool:
+        """Whether it asks for a position; it then names one group, which says how to count."""
+        return (self.first, self.since, self.until, self.more_bits) != (None,) * 4
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Naming:

@@ -79,6 +79,7 @@ CARDS = [
     Bad("num_heads: 8,", "num_heads: 8, num_head: 8,", 11, "num_head is no key", "mean num_heads?"),
     Bad("num_heads: 8,", "num_heads: 8, qk_norm: heads,", 11, "must be head or full", "mean head?"),
     Bad("num_heads: 8,", "num_heads: 8, window: 0,", 11, "window must be a whole number from 1"),
+    Bad("num_heads: 8,", "num_heads: 8, chunked: true,", 11, "chunked needs a window", "a chunk"),
     Bad("num_heads: 8,", "num_heads: 10,", 11, "10 does not divide hidden_size 64", "say head_dim"),
     Bad("num_kv_heads: 2", "num_kv_heads: 3", 11, "3 does not divide num_heads 8"),
     Bad("num_kv_heads: 2", "rotary_dim: 9", 11, "9 is more than head_dim 8"),

@@ -10,6 +10,7 @@ from llmcalc.catalog.data import POLICIES, SCHEMES, quantization, quantizations
 from llmcalc.catalog.ggml import TYPES
 from llmcalc.catalog.policy import resolved
 from llmcalc.errors import InvalidFileError, UsageError
+from llmcalc.spec.storage import Rule
 
 GGUF = {
     "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q2_k_s", "q3_k_s", "q3_k_m", "q3_k_l",
@@ -75,6 +76,15 @@ def test_a_rule_that_names_no_format_of_the_scheme_is_an_error() -> None:
     rule = replace(scheme.rules[0], of=("q9_k",))
     with pytest.raises(InvalidFileError, match="q9_k"):
         resolved(policy, replace(scheme, rules=(rule,)), None)
+
+
+def test_a_rule_on_positions_that_names_no_group_is_an_error() -> None:
+    policy, scheme = POLICIES.find("q4_k_m"), SCHEMES.find("gguf")
+    assert policy
+    assert scheme
+    rule = Rule(format="q6_k", weights=("attn_output",), until=(1, 8))
+    with pytest.raises(InvalidFileError, match="q6_k asks for positions and names no group"):
+        resolved(replace(policy, rules=(rule,)), scheme, None)
 
 
 def test_rules_name_policies_formats_and_groups_that_exist() -> None:

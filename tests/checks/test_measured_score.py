@@ -45,7 +45,8 @@ def _row(kind: str, config: dict[str, str], measured: dict[str, str], notes: str
 
 VLLM = {
     "model": "Meta-Llama-3-8B", "model_stated": "stated", "weight_quant": "bf16",
-    "gpu": "H100 80GB", "gpu_total_gib": "79.18", "gpu_memory_utilization": "0.9", "tp": "1", "engine": "V1", "version": "0.11.0",
+    "gpu": "H100 80GB", "gpu_total_gib": "79.18", "gpu_memory_utilization": "0.9", "tp": "1",
+    "engine": "V1", "version": "0.11.0",
 }  # fmt: skip
 
 
@@ -110,6 +111,8 @@ def test_the_same_start_with_both_outcomes_tells_nothing() -> None:
         ("vllm", {}, {"weights_gib": "60", "kv_avail_gib": "20"}, "", "impossible"),
         ("vllm", {}, {"kv_tokens": "1"}, "large batch implied", "a setting that no column tells"),
         ("vllm", {"model": "Qwen3-8B (+LoRA)"}, {"weights_gib": "1"}, "", "beside the model"),
+        ("vllm", {"pp": "2"}, {"kv_avail_gib": "9"}, "", "which stage printed it"),
+        ("vllm", {"ep_dp": "DP8/EP"}, {"weights_gib": "9"}, "", "data-parallel"),
         ("vllm", {"pp": "2"}, {"kv_avail_gib": "9", "kv_tokens": "9"}, "", "of one stage"),
         ("vllm", {"gpu": "", "gpu_total_gib": ""}, {"kv_tokens": "1"}, "", "the GPU is not named"),
         ("vllm", {"model": "gpt-oss-20b"}, {"kv_tokens": "1"}, "", "of one KV group"),

@@ -41,6 +41,7 @@ def test_a_light_line_loads_nothing_heavy(code: str) -> None:
         ["memory", "llama3-8b", "--gpu", "h100"],
         ["models", "zz-tiny"],
         ["gpus", "zz"],
+        ["validate"],
     ],
 )
 def test_a_warm_catalog_loads_neither_yaml_nor_pydantic(line: list[str]) -> None:

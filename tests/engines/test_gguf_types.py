@@ -124,3 +124,19 @@ def test_a_type_is_chosen_by_the_whole_row_and_counted_by_the_share_of_it() -> N
     (down,) = (one for one in by_tensor(share, policy) if one.name == "ffn_down")
     assert down.format.name == "q6_k"
     assert down.bytes == 16 * 256 * 210
+
+
+def test_a_device_without_some_operations_stores_the_others_as_ever() -> None:
+    """As with experts on the host: what is left of a layer keeps its types and its layers."""
+    whole, policy = _ledger(32, 4, 8), quantization("q4_k_m")
+    without = whole._replace(
+        sections=tuple(
+            section._replace(
+                operations=tuple(x for x in section.operations if "experts" not in x.name)
+            )
+            for section in whole.sections
+        ),
+        whole=whole,
+    )
+    left = [one for one in by_tensor(whole, policy) if "exps" not in one.name]
+    assert left == list(by_tensor(without, policy))

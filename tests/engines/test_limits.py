@@ -10,9 +10,9 @@ from llmcalc.catalog.data import runtime
 from llmcalc.engines.holding import Grown
 from llmcalc.engines.kv import KvProfile, Layers
 from llmcalc.engines.limits import Limits, Shape, least, within_cache, within_memory
-from llmcalc.engines.memory import Stage
 from llmcalc.engines.scratch import WidestLayer
 from llmcalc.engines.serving import Place, serve
+from llmcalc.engines.stage import Stage
 from llmcalc.spec.runtime import LayerScratch
 from llmcalc.spec.settings import Settings
 

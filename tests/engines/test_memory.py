@@ -18,9 +18,11 @@ from llmcalc.engines.holding import Grown
 from llmcalc.engines.kv import KvProfile, Layers
 from llmcalc.engines.kv_format import BF16, KV_FORMATS, KvFormats
 from llmcalc.engines.limits import largest_batch, largest_context
-from llmcalc.engines.memory import Stage, fullest, largest, stages
+from llmcalc.engines.largest import largest
+from llmcalc.engines.memory import Start
 from llmcalc.engines.scratch import WidestLayer
 from llmcalc.engines.serving import Place, serve
+from llmcalc.engines.stage import Stage, fullest
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.parts import Attention, Mlp, Moe
 from llmcalc.spec.runtime import LayerScratch
@@ -31,13 +33,13 @@ GENERIC = serve(runtime("generic"), Settings(), Place())
 
 
 def _stages(model: ModelCard, **ranks: int) -> tuple[Stage, ...]:
-    return stages(
-        lower(model),
+    return Start(
+        ledger=lower(model),
         format=quantization("bf16"),
         kv=BF16,
         serving=GENERIC,
         parallel=Parallel(**ranks),
-    )
+    ).stages()
 
 
 def test_the_widest_part_of_a_layer_decides() -> None:

@@ -9,9 +9,12 @@ import pytest
 from llmcalc.blueprint import lower
 from llmcalc.blueprint.shard import Parallel, shard
 from llmcalc.catalog.data import quantization
+from llmcalc.catalog.find import card
 from llmcalc.engines.weights import by_group, by_tensor
+from llmcalc.formula import recording
 from llmcalc.spec.card import Embedding, Mtp, Tensor, Tower
 from llmcalc.spec.parts import Attention, LatentAttention, Mlp, Moe, Part
+from tests.api.evaluate import evaluated
 from tests.strategies import small_card
 
 GQA = Attention(num_heads=4, num_kv_heads=2, head_dim=3, v_head_dim=5, qkv_bias=True, sinks=True)
@@ -172,9 +175,9 @@ def test_queries_keys_and_values_are_one_tensor_in_some_families() -> None:
         ("bloom", {"attn_qkv": {"q6_k", "q4_k"}}),
         ("llama", {"attn_q": {"q4_k"}, "attn_v": {"q6_k", "q4_k"}}),
     ):
-        card = small_card(attention, MATRIX, d=256, times=16, family=family)
+        model = small_card(attention, MATRIX, d=256, times=16, family=family)
         found: dict[str, set[str]] = {}
-        for one in by_tensor(lower(card), policy):
+        for one in by_tensor(lower(model), policy):
             found.setdefault(one.name, set()).add(one.format.name)
         assert {name: found[name] for name in types} == types
 
@@ -184,3 +187,20 @@ def test_towers_are_kept_in_16_bits() -> None:
     for name, bytes_each in (("awq", 2), ("q4_k_m", 2), ("fp32", 4)):
         found = _bytes(name, MATRIX, d=256, towers=(tower,))
         assert found["vision tower"] == 1_000 * bytes_each
+
+
+@pytest.mark.parametrize("format", ["q4_k_m", "iq2_m", "nf4", "gptq", "fp8-block", "mxfp4_moe"])
+@pytest.mark.parametrize("name", ["gemma3-270m", "deepseek-v2-lite", "qwen3-30b-a3b"])
+def test_the_worked_solution_adds_up(format: str, name: str) -> None:
+    with recording() as steps:
+        found = by_group(lower(card(name)), quantization(format))
+    results = {step.name: step.result for step in steps}
+    for step in steps:
+        assert evaluated(step.text, step.values) == step.result
+        # What stands for a step in a sum is that step's result.
+        assert all(results.get(term, value) == value for term, value in step.values.items())
+    assert steps[-1].name == "weights"
+    assert steps[-1].result == sum(found.values())
+    units = [step for step in steps if " · " in step.text]
+    assert sum(step.result for step in units) == sum(found.values())
+    assert all(step.source for step in units)

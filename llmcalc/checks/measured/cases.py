@@ -101,10 +101,17 @@ _MAKERS: dict[str, Callable[[Cells], Case]] = {
     "gpu_hours": _later("training is not predicted yet"),
 }
 
+
+def _llamacpp(config: Cells) -> str:
+    """The engine; what the CPU build answers is counted apart from logs of GPUs."""
+    _, group = engines.engine(text(config, "engine") or "llama.cpp", None)
+    return f"{group} on CPU" if config.get("devices", "").upper().startswith("CPU") else group
+
+
 _GROUPS: dict[str, Callable[[Cells], str]] = {
     "vllm": runtime_of,
     "sglang": lambda _: "sglang",
-    "llamacpp": lambda config: engines.engine(text(config, "engine") or "llama.cpp", None)[1],
+    "llamacpp": _llamacpp,
     "oom": lambda config: engines.engine(text(config, "engine"), text(config, "date"))[1],
     "vllm_cpu": lambda config: f"{runtime_of(config)}, given cache",
     "vllm_live": lambda config: f"{runtime_of(config)}, given cache",

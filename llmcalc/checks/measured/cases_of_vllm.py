@@ -35,6 +35,8 @@ def vllm(config: Cells) -> Case:
     gpu, memory = device(config, missing)
     if text(config, "gpu_memory_utilization") is None:
         missing.setdefault("room", "gpu_memory_utilization is not stated")
+    if "DP" in (text(config, "ep_dp") or "").upper():
+        missing.setdefault("weights", "experts over data-parallel ranks are not predicted")
     if hybrid(card):
         missing["tokens"] = "tokens that vLLM prints for mixed layers are those of one KV group"
     return Case(

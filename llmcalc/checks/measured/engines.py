@@ -56,8 +56,8 @@ def engine(text: str | None, date: str | None) -> tuple[str, str]:
 
 
 def _numbers(pattern: re.Pattern[str], text: str | None) -> tuple[int, int] | None:
-    """The first two numbers that a text starts with; a year alone is its first month."""
-    match = pattern.match(text or "")
+    """The first two numbers of a text that the pattern finds; a year alone is its first month."""
+    match = pattern.search(text or "")
     return (int(match[1]), int(match[2] or 1)) if match else None
 
 

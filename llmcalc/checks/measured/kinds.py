@@ -107,8 +107,8 @@ KINDS = (
         name="training",
         config=_names(
             "model params_b task gpus gpu framework version precision optimizer mbs gbs seq tp pp"
-            " vpp dp cp ep shard recompute flash lora_rank lora_targets quant offload packing mem_unit"
-            " mem_kind"
+            " vpp dp cp ep shard recompute flash lora_rank lora_targets quant offload packing"
+            " mem_unit mem_kind"
         ),
         measured=_names(
             "mem mem_gib_low mem_gib_high step_s tok_s_gpu tflops_gpu mfu_pct hfu_pct outcome"

@@ -44,6 +44,8 @@ def room(column: str) -> Measured:
 
     def measured(cells: Cells) -> float | None:
         value = signed(cells, column)
+        if value is not None and (number(cells, "pp") or 1) > 1:
+            raise Unusable("it is not stated which stage printed it")
         if value is not None and value <= 0:
             raise Unusable("no room for a cache: scored as an outcome")
         return value
@@ -81,12 +83,16 @@ def size(cells: Cells) -> float | None:
     return leading(cells.get("model_size", "")) or None
 
 
+_TERMS = ("weights_gib", "non_torch_gib", "activation_peak_gib", "kv_avail_gib")
+"""What vLLM prints as parts of its share of the memory."""
+
+
 def impossible(cells: Cells) -> str:
     """In words, that a row's own numbers cannot be together; empty if they can."""
     total, share = number(cells, "gpu_total_gib"), number(cells, "gpu_memory_utilization")
-    weights, left = number(cells, "weights_gib"), signed(cells, "kv_avail_gib")
-    if total and share and weights and left and weights + left > 1.005 * total * share:
-        return "impossible: weights and cache are more than the share of the memory"
+    terms = [signed(cells, column) or 0.0 for column in _TERMS]
+    if total and share and sum(terms) > 1.005 * total * share:
+        return "impossible: its parts are more than the share of the memory"
     return ""
 
 

@@ -26,7 +26,7 @@ SPECIAL: dict[str, Facts] = {
     "command-r": {"logit_scale": 1.0}, "cohere2": {"logit_scale": 1.0},
     "gemma4": {"embedding_length_per_layer_input": 0},
     "bert": {"pooling_type": 1, "attention.causal": False},
-    "granitehybrid": {"attention.scale": 1.0}, "granitemoe": {"attention.scale": 1.0},
+    "granitehybrid": {"attention.scale": 1.0, "rope.scaling.finetuned": False}, "granitemoe": {"attention.scale": 1.0},
     "grok": {"logit_scale": 1.0}, "modern-bert": {"attention.causal": False},
     "minicpm3": {"attention.scale": 1.0}, "nemotron_h_moe": {"expert_weights_scale": 1.0},
     "gptneox": {"use_parallel_residual": True},
