@@ -164,7 +164,10 @@ def stacks(draw: st.DrawFn, hidden_size: int | None = None) -> Stack:
 def towers() -> st.SearchStrategy[Tower]:
     """Itemised and bare."""
     whole = st.builds(Tower, name=st.just("whole"), params=st.integers(1, 999))
-    seeing = st.builds(Tower, name=st.just("eyes"), stack=stacks(hidden_size=32))
+    seeing = st.builds(
+        Tower, name=st.just("eyes"), stack=stacks(hidden_size=32),
+        patches_per_token=st.sampled_from([1, 4, 9]),
+    )  # fmt: skip
     hearing = st.builds(Tower, name=st.just("ears"), modality=st.just("audio"), stack=stacks())
     return st.one_of(whole, seeing, hearing)
 

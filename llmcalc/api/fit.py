@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from llmcalc.api import fit_tables as tables
+from llmcalc.api.emit import Start, filled, with_layers
 from llmcalc.api.request import at_least_one
 from llmcalc.api.selection import Filter, selected
 from llmcalc.api.setup import Setup
@@ -84,17 +85,47 @@ class Placed:
         return advise(self.planner, ask, self.found, formats)
 
 
-def fits(cards: Sequence[ModelCard], question: Question, *, strict: bool = False) -> Report:
+def fits(
+    cards: Sequence[ModelCard], question: Question, *, emit: str | None = None, strict: bool = False
+) -> Report:
     """Place the named models, with parts and advice, largest that fits first.
+
+    `emit` asks for the lines that start them instead.
 
     Raises ImpossibleError for impossible sizes, or a split that a model does not allow.
     """
+    question = _for_start(question) if emit else question
     ask = _ask(question)
     placed = sorted((_placed(card, ask) for card in cards), key=_rank)
     for one in placed:
         found = one.found
         one.planner.explain(ask, found.parallel, found.batch, found.seq)
-    return _report(placed, question, ask, tables.named(placed, ask), strict=strict)
+    report = _report(placed, question, ask, tables.named(placed, ask), strict=strict)
+    return _emitted(report, placed, ask, emit) if emit else report
+
+
+def _for_start(question: Question) -> Question:
+    """The question with the settings that follow from it."""
+    chosen = question.setup
+    replicas = chosen.parallel.replicas if chosen.parallel else 1
+    settings = filled(
+        chosen.runtime, chosen.settings, batch=-(-question.batch // replicas), seq=question.seq
+    )
+    return replace(question, setup=replace(chosen, settings=settings))
+
+
+def _emitted(report: Report, placed: list[Placed], ask: Ask, emit: str) -> Report:
+    """A line a model, and a warning for each that does not fit."""
+    lines = [
+        Start(card=one.card, planner=one.planner, ask=with_layers(one.planner, ask),
+              parallel=one.found.parallel).line(emit)
+        for one in placed
+    ]  # fmt: skip
+    short = [one.card.name for one in placed if one.found.verdict == "no"]
+    return replace(
+        report, tables=(), assumptions=(), text="".join(f"{line}\n" for line in lines),
+        warnings=tuple(f"{name} does not fit so" for name in short),
+    )  # fmt: skip
 
 
 def fit_catalog(

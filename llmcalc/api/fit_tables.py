@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from llmcalc.api.setup import shown
-from llmcalc.engines.memory import bounded
+from llmcalc.engines.largest import bounded
 from llmcalc.report.model import Column, Deferred, Row, Table
 
 if TYPE_CHECKING:

@@ -190,6 +190,8 @@ class Section(NamedTuple):
     """Of the residual stream that a layer works on."""
     placement: Placement = "pre"
     """Where the norms of a layer stand; in a parallel one all parts see the same input."""
+    per_token: int = 1
+    """What it works on for one token of the language model: several patches in some towers."""
     kept: tuple[Kept, ...] = ()
     """What one occurrence keeps for a backward pass, where the ledger was lowered for training."""
 

@@ -78,7 +78,8 @@ def tower_sections(card: ModelCard, tower: Tower) -> tuple[Section, ...]:
         bare = Elementwise(name=tower.name, weights=(whole,))
         return (_first_of(tower.name, (bare,), "tower"),)
     sections = _beside(card, tower.stack, tower.name, "tower")
-    return tuple(one._replace(component=component) for one in sections)
+    merged = tower.patches_per_token
+    return tuple(one._replace(component=component, per_token=merged) for one in sections)
 
 
 def _beside(

@@ -114,6 +114,13 @@ class Engine:
         bool | None,
         Option("--enforce-eager", help="Without CUDA graphs.", rich_help_panel=PANEL),
     ] = None
+    async_scheduling: Annotated[
+        bool | None,
+        Option(
+            "--async-scheduling/--no-async-scheduling", help="vLLM: steps scheduled ahead.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None  # fmt: skip
     cpu_offload_gb: Annotated[
         float | None,
         Option(metavar="GIB", help="vLLM: weights kept on the host.", rich_help_panel=PANEL),

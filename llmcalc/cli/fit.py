@@ -11,6 +11,7 @@ from llmcalc.cli.beside import BesideOptions
 from llmcalc.cli.command import command
 from llmcalc.cli.engine import Engine
 from llmcalc.cli.options import Batch, Gpu, OptionalModels, Seq
+from llmcalc.errors import UsageError
 from llmcalc.report.model import Report
 
 FILTERS = "Which models"
@@ -57,7 +58,9 @@ def fit(
 
     question = Question(gpu=find.gpu(gpu), batch=batch, seq=seq, setup=engine.setup(extra.beside()))
     if model:
-        return fits([find.card(one) for one in model], question, strict=strict)
+        return fits([find.card(one) for one in model], question, emit=engine.emit, strict=strict)
+    if engine.emit:
+        raise UsageError("--emit starts one model", hint="name it: llmcalc fit MODEL --emit ...")
     wanted = Filter(
         words=[name] if name else [], family=family, min_params=min_params, max_params=max_params
     )

@@ -1,4 +1,4 @@
-"""What an engine loads beside a model: a draft that guesses tokens, adapters, an encoder at work."""
+"""What an engine loads beside a model: drafts that guess tokens, adapters, a tower at work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Beside:
     shared_prefix: int = 0
     """Tokens at the start of every sequence that are the same, and cached once."""
     encoder_tokens: int = 0
-    """Tokens of images or sounds that a tower computes at once."""
+    """Tokens of the language model, from images or sounds, that a tower makes at once."""
 
     def drafts(self, model: Ledger) -> tuple[tuple[str, Ledger], ...]:
         """The models that propose tokens, by name."""
@@ -95,11 +95,11 @@ def _ends(section: Section) -> int:
 
 
 def _tower(rank: Ledger, tokens: int) -> int:
-    """Bytes alive at the widest moment of a tower's layers."""
+    """Bytes alive at the widest moment of a tower's layers, which see patches."""
     widest = [
         activations.live_bytes(
-            tokens=tokens, d=section.width, widest=activations.widest_part(section),
-            bytes=activations.ELEMENT_BYTES,
+            tokens=tokens * section.per_token, d=section.width,
+            widest=activations.widest_part(section), bytes=activations.ELEMENT_BYTES,
         )
         for section in rank.sections
         if section.stream == "tower" and section.width

@@ -19,9 +19,10 @@ def cache_room(stage: Stage, serving: Serving, capacity: int, batch: int, seq: i
     scratch = stage.scratch.bytes(batch, seq)
     if form == "share":
         return usable(serving, capacity) - (stage.fixed - stage.outside) - scratch
-    taken = sum(part.bytes for part in stage.taken)
     if form == "static":
-        return int(share * (capacity - taken)) - (stage.fixed - taken)
+        taken = sum(part.bytes for part in stage.taken if part.group == "runtime")
+        before = capacity - (taken - stage.outside)
+        return int(share * before) - (stage.fixed - taken)
     return int(share * (capacity - stage.fixed - scratch))
 
 

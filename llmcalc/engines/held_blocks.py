@@ -71,5 +71,6 @@ def in_blocks(
     rules = form if size is None else replace(form, block_size=size)
     held = pool([rank], formats, batched=serving.tokens_at_once, rules=rules)
     if rules.steps_ahead is not None:
-        held = replace(held, in_flight=(stages + rules.steps_ahead) * serving.tokens_at_once)
+        ahead = rules.steps_ahead if serving.settings.async_scheduling else 0
+        held = replace(held, in_flight=(stages + ahead) * serving.tokens_at_once)
     return Blocks(pool=held, profile=kv.profile(rank, formats))

@@ -75,7 +75,7 @@ class Start:
         device, _ = placed(self.ledger, self.serving)
         own = replace(
             self.parallel, vocab_multiple=runtime.vocab_multiple, spare=runtime.spare,
-            uneven_experts=runtime.uneven_experts,
+            uneven_experts=runtime.uneven_experts, experts_over_data=runtime.experts_over_data,
         )  # fmt: skip
         return shard(device, own)
 

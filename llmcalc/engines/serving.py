@@ -10,9 +10,12 @@ from llmcalc.errors import ImpossibleError, UsageError
 from llmcalc.spec.runtime import Choice, Runtime, Setting
 from llmcalc.spec.settings import Settings
 
-GIB = 2**30
+GIB, MIB = 2**30, 2**20
+WHOLE_PROMPTS = 2**40
+"""Tokens at once where an engine sets no limit."""
+
 _SHARES = ("gpu_memory_utilization", "mem_fraction_static", "free_gpu_memory_fraction")
-_SWITCHES = ("flash_attn", "enforce_eager")
+_SWITCHES = ("flash_attn", "enforce_eager", "async_scheduling")
 _MAY_BE_ZERO = ("n_gpu_layers", "cpu_offload_gb", *_SWITCHES)
 
 
@@ -55,9 +58,12 @@ class Serving:
 
     @property
     def tokens_at_once(self) -> int:
-        """The most tokens of prompts computed at once; a whole sequence where nothing says less."""
+        """The most tokens of prompts computed at once; whole prompts where nothing says less."""
         chosen = self.settings
-        return chosen.max_num_batched_tokens or chosen.ubatch_size or chosen.max_model_len or 1
+        said = chosen.max_num_batched_tokens or chosen.ubatch_size
+        if "max_num_batched_tokens" in self.runtime.settings:
+            said = said or chosen.max_model_len
+        return said or WHOLE_PROMPTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +75,10 @@ class Place:
     gpu: str = ""
     context: int | None = None
     """Tokens that the model was made for."""
+    ranks: int = 1
+    """GPUs that work on the model."""
+    towers: bool = False
+    """Whether the model sees or hears."""
 
 
 def serve(runtime: Runtime, wanted: Settings, place: Place) -> Serving:
@@ -89,6 +99,11 @@ def serve(runtime: Runtime, wanted: Settings, place: Place) -> Serving:
     for name, setting in runtime.settings.items():
         if name not in chosen and (value := _default(name, setting, place, chosen)) is not None:
             chosen[name] = value
+    if runtime.budget.form == "static" and place.memory:
+        from llmcalc.engines.static_share import static_share  # noqa: PLC0415  for one engine only
+
+        share = static_share(place.memory // MIB, tp=place.ranks)
+        chosen.setdefault("mem_fraction_static", share)
     return Serving(runtime=runtime, settings=replace(Settings(), **chosen))
 
 
@@ -122,6 +137,8 @@ def _default(
 
 def _applies(choice: Choice, place: Place, context: int) -> bool:
     if choice.at_least_gib is not None and place.memory < choice.at_least_gib * GIB:
+        return False
+    if choice.text_only and place.towers:
         return False
     if choice.above_context is not None and context <= choice.above_context:
         return False

@@ -128,9 +128,13 @@ class Planner:
 
     def serving(self, ask: Ask) -> Serving:
         """The engine as it starts with this model. Raises UsageError for settings it lacks."""
-        key = (ask.runtime.name, ask.settings, ask.capacity, ask.gpu)
+        key = (ask.runtime.name, ask.settings, ask.capacity, ask.gpu, ask.gpus, ask.parallel)
         if key not in self._served:
-            place = Place(memory=ask.capacity, gpu=ask.gpu, context=self.limit)
+            towers = any(section.stream == "tower" for section in self.ledger.sections)
+            place = Place(
+                memory=ask.capacity, gpu=ask.gpu, context=self.limit, towers=towers,
+                ranks=ask.parallel.gpus if ask.parallel else ask.gpus,
+            )
             self._served[key] = serve(ask.runtime, ask.settings, place)
         return self._served[key]
 

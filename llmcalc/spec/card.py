@@ -84,6 +84,9 @@ class Tower:
 
     name: Word
     modality: Literal["vision", "audio"] = "vision"
+    patches_per_token: Width = 1
+    """Patches, or frames, that one token of the language model stands for: 4 where 2 x 2 are
+    merged."""
     stack: Stack | None = None
     params: Params | None = None
     """Parameters in all, where there is no stack."""

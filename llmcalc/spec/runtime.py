@@ -51,6 +51,8 @@ class Choice:
     """Not on GPUs whose name starts so."""
     above_context: Length | None = None
     """Only for models that are served with longer sequences."""
+    text_only: Bool = False
+    """Only for models without towers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +174,8 @@ class Runtime:
     spare: Literal["inner", "last", "first"] = "inner"
     """Stages that take a layer more where they do not divide a model evenly: from the last but one
     towards the first, the last ones, or the first ones."""
+    experts_over_data: Bool = False
+    """Whether data ranks cut the rows of experts too, instead of copying them."""
     uneven_experts: Bool = False
     """Whether some expert ranks may hold an expert more than others."""
     embedding_on_host: Bool = False

@@ -32,5 +32,7 @@ class Settings:
     flash_attn: bool | None = None
     enforce_eager: bool | None = None
     """Without CUDA graphs."""
+    async_scheduling: bool | None = None
+    """Whether the next step is scheduled while one runs, whose tokens windows hold too (vLLM)."""
     cpu_offload_gb: float | None = None
     """GiB of weights kept on the host, each GPU (vLLM)."""

@@ -169,6 +169,10 @@ SAME: dict[tuple[type, str], tuple[str, Mutant | None]] = {
         "under which component it is counted",
         _of_card("towers", (Tower(name="eye", modality="audio", stack=STACK),), base=WITH_TOWER),
     ),
+    (Tower, "patches_per_token"): (
+        "towers see no text; only an image at work takes more room",
+        _of_card("towers", (Tower(name="eye", patches_per_token=4, stack=STACK),), base=WITH_TOWER),
+    ),
     (ModelCard, "max_position_embeddings"): (
         "a limit, not a size",
         _of_card("max_position_embeddings", 4096),

@@ -29,7 +29,7 @@ from llmcalc.catalog.huggingface.parts import (
     mlp,
     sliding_window,
 )
-from llmcalc.catalog.huggingface.towers import Stack, Tensors, transformer
+from llmcalc.catalog.huggingface.towers import Stack, Tensors, transformer, vision
 
 
 def gemma4_text(c: Config) -> Body:
@@ -129,8 +129,9 @@ def gemma4(c: Config) -> Body:
     t = c.section("text_config")
     towers: Tensors = []
     if c.value("vision_config") is not None:
-        stack = _gemma4_vision(c.section("vision_config"), t.size("hidden_size"))
-        towers += [{"name": "vision", "modality": "vision", "stack": stack}]
+        v = c.section("vision_config")
+        merged = v.size("pooling_kernel_size") ** 2
+        towers += vision(_gemma4_vision(v, t.size("hidden_size")), merged=merged)
     if c.value("audio_config") is not None:
         stack = _gemma4_audio(c.section("audio_config"), t.size("hidden_size"))
         towers += [{"name": "audio", "modality": "audio", "stack": stack}]
@@ -138,7 +139,7 @@ def gemma4(c: Config) -> Body:
 
 
 def _gemma4_vision(v: Config, text_width: int) -> Stack:
-    for key in "pooling_kernel_size standardize use_clipped_linears default_output_length".split():  # noqa: SIM905 (a table)
+    for key in "standardize use_clipped_linears default_output_length".split():  # noqa: SIM905 (a table)
         v.value(key)
     for key in ("image_seq_length", "video_seq_length"):
         v.value(key)

@@ -125,8 +125,11 @@ def gemma3n(c: Config) -> Body:
     seen = sum(_volume(one) for one in _embedder(v, width))
     towers = [
         {"name": "vision", "modality": "vision", "params": _MOBILENET + seen},
-        {"name": "audio", "modality": "audio", "stack": _gemma3n_audio(a, width)},
-    ]
+        {
+            "name": "audio", "modality": "audio", "stack": _gemma3n_audio(a, width),
+            "patches_per_token": a.size("conf_reduction_factor"),
+        },
+    ]  # fmt: skip
     notes = "the vision tower is a bare count: MobileNet-V5 as timm builds it, and its embedder"
     return tied(c, t, gemma3n_text(t)) | {"towers": towers, "notes": notes}
 
@@ -155,8 +158,7 @@ def _gemma3n_audio(a: Config, width: int) -> Stack:
         a.value(key)
     for key in ("chunk_size", "context_left", "context_right", "logit_cap"):
         a.value(f"conf_attention_{key}")
-    for key in ("conf_reduction_factor", "conf_residual_weight"):
-        a.value(key)
+    a.value("conf_residual_weight")
     for key, only in (
         ("input_feat_size", 128),
         ("sscp_conv_channel_size", [128, 32]),

@@ -9,7 +9,7 @@ from llmcalc.catalog.huggingface.classes import layer_norm, linear, tensor
 from llmcalc.catalog.huggingface.config import Config
 from llmcalc.catalog.huggingface.multimodal import tied
 from llmcalc.catalog.huggingface.parts import Body, attention, block, mlp, rotary_dim, uniform
-from llmcalc.catalog.huggingface.towers import Stack, transformer, vision, width_heads
+from llmcalc.catalog.huggingface.towers import Tensors, transformer, vision, width_heads
 
 
 def glm4v(c: Config) -> Body:
@@ -18,16 +18,16 @@ def glm4v(c: Config) -> Body:
     t.agrees("head_dim", t.size("hidden_size") // t.size("num_attention_heads"))
     part = attention(t, qkv_bias=True, rotary_dim=rotary_dim(t, 0.5))
     one = block(part, mlp(t), norms=4, placement="sandwich")
-    return tied(c, t, uniform(t, one), either=True) | {"towers": vision(_stack(c))}
+    return tied(c, t, uniform(t, one), either=True) | {"towers": _tower(c)}
 
 
 def glm4v_moe(c: Config) -> Body:
     """GLM-4.5 with experts."""
     t = c.section("text_config")
-    return tied(c, t, moe.glm4_moe(t), either=True) | {"towers": vision(_stack(c))}
+    return tied(c, t, moe.glm4_moe(t), either=True) | {"towers": _tower(c)}
 
 
-def _stack(c: Config) -> Stack:
+def _tower(c: Config) -> Tensors:
     """Learned positions, RMSNorms, layers as wide inside as the language model."""
     v = c.section("vision_config")
     width, heads = width_heads(v)
@@ -49,4 +49,5 @@ def _stack(c: Config) -> Stack:
     ]
     part = {"num_heads": heads, "qkv_bias": v.flag("attention_bias")}
     more: dict[str, Any] = {"hidden_size": width, "norm": "rms", "extra": extra}
-    return transformer(v, part, {"intermediate_size": out}, **more)
+    stack = transformer(v, part, {"intermediate_size": out}, **more)
+    return vision(stack, merged=merge**2)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from math import isqrt
 from typing import Any
 
 from llmcalc.catalog.huggingface import dense, moe, towers
 from llmcalc.catalog.huggingface.classes import layer_norm, linear, tensor
 from llmcalc.catalog.huggingface.config import Config
 from llmcalc.catalog.huggingface.parts import Body, activation
-from llmcalc.catalog.huggingface.towers import Tensors, plain, tower, vision, width_heads
+from llmcalc.catalog.huggingface.towers import (
+    Tensors,
+    patches,
+    plain,
+    shuffled,
+    tower,
+    vision,
+    width_heads,
+)
 
 _DENSE = """llama mistral ministral3 qwen2 qwen3 gemma gemma2 gemma3_text phi3 cohere cohere2 olmo2
 smollm3""".split()  # noqa: SIM905 (a table)
@@ -50,14 +59,16 @@ def tied(c: Config, t: Config, body: Body, *, either: bool = False) -> Body:
 
 
 def gemma3(c: Config) -> Body:
-    """Gemma 3 behind SigLIP; a norm and one matrix lead over."""
-    c.value("mm_tokens_per_image")
+    """Gemma 3 behind SigLIP; squares of patches are averaged, a norm and one matrix lead over."""
+    tokens = c.size("mm_tokens_per_image")
     t = c.section("text_config")
     body, stack = dense.gemma3_text(t), tower(c)
     width = stack["hidden_size"]
     over = [tensor("mm_input_projection_weight", width, t.size("hidden_size"))]
     over += [tensor("mm_soft_emb_norm.weight", width)]
-    return tied(c, t, body) | {"towers": vision(stack, *over)}
+    _, count = patches(c.section("vision_config"))
+    side = max(1, isqrt(count) // isqrt(tokens))  # of a square; images too small have none
+    return tied(c, t, body) | {"towers": vision(stack, *over, merged=side**2)}
 
 
 def llava(c: Config) -> Body:
@@ -105,7 +116,8 @@ def mistral3(c: Config) -> Body:
     width, merge = stack["hidden_size"], c.size("spatial_merge_size")
     over = [tensor("projector.norm.weight", width)]
     over += [tensor("projector.merging_layer.weight", width, width * merge**2)]
-    return tied(c, t, body) | {"towers": vision(stack, *over, *_two_layers(c, t, stack))}
+    over += _two_layers(c, t, stack)
+    return tied(c, t, body) | {"towers": vision(stack, *over, merged=merge**2)}
 
 
 def internvl(c: Config) -> Body:
@@ -114,15 +126,13 @@ def internvl(c: Config) -> Body:
         c.value(key)
     t, body = text(c)
     stack, width = tower(c), t.size("hidden_size")
-    ratio = c.value("downsample_ratio")
-    if type(ratio) not in (int, float) or not 0.01 <= ratio <= 1:  # noqa: PLR2004 (absurd ratios)
-        raise c.wrong("downsample_ratio", "a number from 0.01 to 1")
+    merged = shuffled(c, "downsample_ratio")
     activation(c, "projector_hidden_act")
-    folded = stack["hidden_size"] * int(1 / ratio) ** 2
+    folded = stack["hidden_size"] * merged
     over = layer_norm("projector.layer_norm", folded)
     over += linear("projector.linear_1", width, folded)
     over += linear("projector.linear_2", width, width)
-    return tied(c, t, body) | {"towers": vision(stack, *over)}
+    return tied(c, t, body) | {"towers": vision(stack, *over, merged=merged)}
 
 
 def paligemma(c: Config) -> Body:
@@ -149,10 +159,10 @@ def idefics3(c: Config) -> Body:
     for key in ("size", "max_image_size", "tie_word_embeddings"):
         v.value(key)
     t, body = text(c)
-    stack, factor = towers.idefics3(v), c.size("scale_factor")
-    folded = stack["hidden_size"] * factor**2
+    stack, merged = towers.idefics3(v), c.size("scale_factor") ** 2
+    folded = stack["hidden_size"] * merged
     over = linear("connector.proj", t.size("hidden_size"), folded, bias=False)
-    return tied(c, t, body) | {"towers": vision(stack, *over)}
+    return tied(c, t, body) | {"towers": vision(stack, *over, merged=merged)}
 
 
 smolvlm = idefics3
@@ -162,10 +172,10 @@ def cohere2_vision(c: Config) -> Body:
     """Command A Vision: patches are folded together and led over by a gated layer."""
     t, body = text(c)
     stack, inner = tower(c), c.size("alignment_intermediate_size")
-    folded = stack["hidden_size"] * c.size("downsample_factor") ** 2
-    over = linear("projector.linear_1", inner, folded)
+    merged = c.size("downsample_factor") ** 2
+    over = linear("projector.linear_1", inner, stack["hidden_size"] * merged)
     over += linear("projector.linear_2", t.size("hidden_size"), inner // 2)
-    return tied(c, t, body) | {"towers": vision(stack, *over)}
+    return tied(c, t, body) | {"towers": vision(stack, *over, merged=merged)}
 
 
 def llama4(c: Config) -> Body:
@@ -177,9 +187,7 @@ def llama4(c: Config) -> Body:
     count = (size // side) ** 2 + 1
     for key in ("vision_feature_layer", "vision_feature_select_strategy", "rope_theta"):
         v.value(key)
-    ratio = v.value("pixel_shuffle_ratio")
-    if type(ratio) not in (int, float) or not 0.01 <= ratio <= 1:  # noqa: PLR2004 (absurd ratios)
-        raise v.wrong("pixel_shuffle_ratio", "a number from 0.01 to 1")
+    merged = shuffled(v, "pixel_shuffle_ratio")
     v.fixed("multi_modal_projector_bias", only=False)
     inner, out = v.size("projector_input_dim"), v.size("projector_output_dim")
     extra = [
@@ -194,7 +202,7 @@ def llama4(c: Config) -> Body:
         ),
     ]
     stack = plain(v, width, heads, v.size("intermediate_size"), length=count, extra=extra)
-    return moe.llama4_text(t) | {"towers": vision(stack)}
+    return moe.llama4_text(t) | {"towers": vision(stack, merged=merged)}
 
 
 def aya_vision(c: Config) -> Body:
@@ -203,10 +211,11 @@ def aya_vision(c: Config) -> Body:
         c.value(key)
     t, body = text(c)
     stack, width = tower(c), t.size("hidden_size")
-    folded = stack["hidden_size"] * c.size("downsample_factor") ** 2
+    merged = c.size("downsample_factor") ** 2
+    folded = stack["hidden_size"] * merged
     said = c.value("alignment_intermediate_size") is not None
     inner = c.size("alignment_intermediate_size") if said else width
     over = layer_norm("projector.layernorm", folded)
     over += linear("projector.linear_1", inner, folded)
     over += linear("projector.linear_2", width, inner // 2)
-    return tied(c, t, body) | {"towers": vision(stack, *over)}
+    return tied(c, t, body) | {"towers": vision(stack, *over, merged=merged)}

@@ -43,7 +43,7 @@ def qwen2_vl(c: Config) -> Body:
     extra = [_patches(v, width)]
     stack = plain(v, width, heads, width * ratio, final_norm=False, extra=extra)
     merger = [*layer_norm("merger.ln_q", width), *_merged(v, width, v.size("hidden_size"))]
-    return _text(c, t) | {"towers": vision(stack, *merger)}
+    return _text(c, t) | {"towers": vision(stack, *merger, merged=_together(v))}
 
 
 def qwen2_5_vl(c: Config) -> Body:
@@ -57,7 +57,7 @@ def qwen2_5_vl(c: Config) -> Body:
     more: dict[str, Any] = {"hidden_size": width, "norm": "rms", "final_norm": False}
     stack = transformer(v, part, feed, extra=[_patches(v, width)], **more)
     merger = [tensor("merger.ln_q.weight", width), *_merged(v, width, v.size("out_hidden_size"))]
-    return _text(c, t) | {"towers": vision(stack, *merger)}
+    return _text(c, t) | {"towers": vision(stack, *merger, merged=_together(v))}
 
 
 def _text(c: Config, t: Config) -> Body:
@@ -86,9 +86,14 @@ def _patches(v: Config, width: int) -> dict[str, Any]:
     return tensor("patch_embed.weight", width, channels, frames, side, side)
 
 
+def _together(v: Config) -> int:
+    """Patches that stand together and become one token."""
+    return v.size("spatial_merge_size") ** 2
+
+
 def _merged(v: Config, width: int, out: int) -> Tensors:
     """Two layers over patches that stand together."""
-    folded = width * v.size("spatial_merge_size") ** 2
+    folded = width * _together(v)
     return [*linear("merger.mlp.0", folded, folded), *linear("merger.mlp.2", out, folded)]
 
 
@@ -109,8 +114,7 @@ def _tower(c: Config, *, deep: bool = True) -> Tensors:
     """Learned positions, and a merger at the end and (`deep`) at each of the layers named."""
     v = c.section("vision_config")
     width, heads = width_heads(v)
-    merge, out = v.size("spatial_merge_size"), v.size("out_hidden_size")
-    folded = width * merge**2
+    folded, out = width * _together(v), v.size("out_hidden_size")
     extra = [
         _patches(v, width),
         tensor("patch_embed.bias", width),
@@ -123,7 +127,7 @@ def _tower(c: Config, *, deep: bool = True) -> Tensors:
         mergers += _merger(f"deepstack_merger.{number}", folded, folded, out)
     if listed and not deep:
         raise v.bad("deepstack_visual_indexes is not understood here", "its class has none")
-    return vision(stack, *mergers)
+    return vision(stack, *mergers, merged=_together(v))
 
 
 def _merger(name: str, normed: int, folded: int, out: int) -> Tensors:

@@ -13,10 +13,22 @@ Stack = dict[str, Any]
 Tensors = list[dict[str, Any]]
 
 
-def vision(stack: Stack, *projector: dict[str, Any]) -> Tensors:
-    """The one tower of a card, with the projector to the language model among its tensors."""
+def vision(stack: Stack, *projector: dict[str, Any], merged: int = 1) -> Tensors:
+    """The one tower of a card, with the projector to the language model among its tensors.
+
+    `merged` are the patches that become one token of the language model.
+    """
     extra = [*stack.get("extra", []), *projector]
-    return [{"name": "vision", "modality": "vision", "stack": stack | {"extra": extra}}]
+    one = {"name": "vision", "modality": "vision", "patches_per_token": merged}
+    return [one | {"stack": stack | {"extra": extra}}]
+
+
+def shuffled(c: Config, key: str) -> int:
+    """Patches that a pixel shuffle folds into one token: `key` is what each side shrinks to."""
+    ratio = c.value(key)
+    if type(ratio) not in (int, float) or not 0.01 <= ratio <= 1:  # noqa: PLR2004 (absurd ratios)
+        raise c.wrong(key, "a number from 0.01 to 1")
+    return int(1 / ratio) ** 2
 
 
 def width_heads(v: Config, key: str = "hidden_size") -> tuple[int, int]:

@@ -13,9 +13,9 @@ V1_DEFAULT = (0, 8)
 """The first vLLM whose V1 engine is the default (2025-03, https://github.com/vllm-project/vllm/releases)."""
 GRAPHS_COUNTED = (0, 21)
 """The first vLLM that takes its estimate of CUDA graphs off the budget, by the open data."""
-_V1_SINCE = (2025, 3)
+_V1_SINCE = (2025, 4)
 _COUNTED_SINCE = (2026, 5)
-"""Year and month of those two, for logs that give only a date."""
+"""Year and month of those two, for logs that give only a date: 0.8 came in the middle of March."""
 
 
 def vllm(version: str | None, engine: str | None, date: str | None) -> str:

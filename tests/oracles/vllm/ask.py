@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -45,6 +46,7 @@ def main() -> None:
         answer |= {"kv_tokens": int(found[1].replace(",", "")), "max_concurrency_x": found[2]}
     if found := re.search(r"kv cache group sizes \(([^)]*)\)", text):
         answer["groups"] = found[1]
+    shutil.rmtree(folder)
     os.write(stdout, (json.dumps(answer) + "\n").encode())
     os._exit(0)  # the engine's threads would outlive main
 
