@@ -60,7 +60,10 @@ class Start:
             )
         command = runtime.commands[emitted]
         options = list(self._options(command))
-        names = {"{model}": self._model(), "{file}": f"{self.card.name}-{self.ask.weights.name}.gguf"}
+        names = {
+            "{model}": self._model(),
+            "{file}": f"{self.card.name}-{self.ask.weights.name}.gguf",
+        }
         words: list[str] = []
         for word in command.start:
             words += options if word == OPTIONS else [names.get(word, word)]
@@ -131,5 +134,3 @@ def _words(command: Command, name: str, flag: str, value: object) -> Iterator[st
         yield flag + shown
     else:
         yield from (flag,) if shown == "+" else (flag, shown)
-
-

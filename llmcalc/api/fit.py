@@ -15,8 +15,8 @@ from llmcalc.catalog.data import quantization
 from llmcalc.engines import params
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.largest import bounded
-from llmcalc.engines.part import Basis, Part
 from llmcalc.engines.params import ParamCount
+from llmcalc.engines.part import Basis, Part
 from llmcalc.errors import ImpossibleError, LlmcalcError
 from llmcalc.planner.advice import Advice, advise
 from llmcalc.planner.fit import COMFORT, Ask, Fit, Limit, Planner, Verdict

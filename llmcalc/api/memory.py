@@ -12,13 +12,12 @@ from llmcalc.api.setup import Setup, shown
 from llmcalc.blueprint.shard import Parallel
 from llmcalc.engines import limits
 from llmcalc.engines.capacity import capacity
-from llmcalc.engines.limits import Limits, Shape
 from llmcalc.engines.largest import bounded
+from llmcalc.engines.limits import Limits, Shape
 from llmcalc.engines.memory import Host
 from llmcalc.engines.part import Basis, Part
 from llmcalc.engines.serving import Serving
 from llmcalc.engines.stage import Stage, fullest
-from llmcalc.errors import ImpossibleError
 from llmcalc.formula import quietly
 from llmcalc.report.model import Column, Report, Table
 from llmcalc.spec.card import ModelCard
@@ -133,9 +132,7 @@ def memory(
         stage = fullest(stages, shape.batch, seq)
         found = _limits(stages, shape, serving, parallel.replicas, place)
         host = planner.host(ask)
-        result = _result(
-            card, chosen, batch, stage, host, shape, serving, parallel, place, found
-        )
+        result = _result(card, chosen, batch, stage, host, shape, serving, parallel, place, found)
     planner.explain(ask, parallel, shape.batch, seq)
     if emit:
         line = Start(card=card, planner=planner, ask=ask, parallel=parallel).line(emit)

@@ -179,7 +179,9 @@ def _cache_format(engine: Runtime, option: str, name: str) -> KvFormat:
         return KV_FORMATS[wanted]
     known = ", ".join(engine.kv_formats)
     if wanted in KV_FORMATS:
-        raise UsageError(f"{option} {name} is no cache format of {engine.name}", hint=f"it has: {known}")
+        raise UsageError(
+            f"{option} {name} is no cache format of {engine.name}", hint=f"it has: {known}"
+        )
     raise UsageError(f"{option} {name[:100]} is no cache format", hint=f"have: {known}")
 
 

@@ -32,7 +32,9 @@ def _errors(found: Sequence[Summary]) -> Table:
         (one.group, one.metric, one.n, one.skipped, one.error_p50, one.error_p90, one.bias)
         for one in found
     )
-    scored = tuple(row for row, one in zip(rows, found, strict=True) if one.n and one.false_fits is None)
+    scored = tuple(
+        row for row, one in zip(rows, found, strict=True) if one.n and one.false_fits is None
+    )
     return Table(
         title="error of the predictions",
         columns=(

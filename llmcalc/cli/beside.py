@@ -49,7 +49,7 @@ class BesideOptions:
     image_tokens: Annotated[
         int,
         Option(
-            metavar="TOKENS", parser=units.length, help="Tokens of images that a tower makes at once.",
+            metavar="TOKENS", parser=units.length, help="Tokens that a tower makes at once.",
             rich_help_panel=PANEL,
         ),
     ] = 0  # fmt: skip

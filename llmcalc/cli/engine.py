@@ -67,9 +67,9 @@ class Engine:
     gpu_memory_utilization: Annotated[
         float | None, _share("vLLM: share of the GPU that it may use.")
     ] = None
-    mem_fraction_static: Annotated[
-        float | None, _share("SGLang: share for weights and cache.")
-    ] = None
+    mem_fraction_static: Annotated[float | None, _share("SGLang: share for weights and cache.")] = (
+        None
+    )
     free_gpu_memory_fraction: Annotated[
         float | None, _share("TensorRT-LLM: share of what is left for the cache.")
     ] = None
@@ -127,11 +127,10 @@ class Engine:
     ] = None
 
     def setup(self, beside: Beside) -> Setup:
-        """The names looked up, with what is loaded beside the model. Raises UsageError for unknown ones."""
+        """The names looked up. Raises UsageError for unknown ones."""
+        from llmcalc.api.emit import engine_of  # noqa: PLC0415
         from llmcalc.api.setup import Split, setup  # noqa: PLC0415  (commands load when called)
         from llmcalc.spec.settings import Settings  # noqa: PLC0415
-
-        from llmcalc.api.emit import engine_of  # noqa: PLC0415
 
         runtime = self.runtime or (engine_of(self.emit) if self.emit else "generic")
         settings = {field.name: getattr(self, field.name) for field in fields(Settings)}

@@ -47,5 +47,11 @@ def memory(
 
     room = Room(gpu=find.gpu(gpu) if gpu else None, kv_budget=kv_cache_memory_bytes)
     return answer(
-        find.card(model), engine.setup(extra.beside()), batch=batch, seq=seq, room=room, emit=engine.emit, force=force
+        find.card(model),
+        engine.setup(extra.beside()),
+        batch=batch,
+        seq=seq,
+        room=room,
+        emit=engine.emit,
+        force=force,
     )

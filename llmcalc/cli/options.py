@@ -70,11 +70,13 @@ KvValues = Annotated[
 ]
 Runtime = Annotated[
     str | None,
-    typer.Option("--runtime", metavar="NAME", help="vllm, sglang, llama.cpp, ... else generic."),
+    typer.Option("--runtime", metavar="NAME", help="As vllm, sglang or llama.cpp; else generic."),
 ]
 Emit = Annotated[
     str | None,
-    typer.Option("--emit", metavar="ENGINE", help="Print the line that starts vllm, sglang, ..."),
+    typer.Option(
+        "--emit", metavar="ENGINE", help="Print the line that starts it: vllm, llama.cpp and so on."
+    ),
 ]
 SPLIT = "Split over GPUs"
 

@@ -2,7 +2,7 @@
 
 A sequence takes whole blocks of each group of layers, and every block is as large as the largest
 group needs. Concurrency is all blocks over those of one sequence. Blocks and rules are of vLLM;
-which version does what is data (`BlockRules`).
+which version does what is data (spec/block_rules.py, and `cache` of llmcalc/runtimes/vllm*.yaml).
 """
 
 from __future__ import annotations
@@ -15,30 +15,6 @@ from llmcalc.engines.block_groups import Group, group
 from llmcalc.engines.block_layers import cached_layers
 from llmcalc.engines.kv_format import BF16, KvFormats
 from llmcalc.spec.block_rules import BlockRules
-
-V0 = BlockRules(
-    windows=False, hybrid=False, prefix_caching=False, reported="blocks", latent_align=256,
-    steps_ahead=None,
-)  # fmt: skip
-"""The first engine: `# GPU blocks`, each of so many tokens of all layers."""
-
-V1_FIRST = BlockRules(
-    hybrid=False, prefix_caching=False, reported="blocks", more_copies=(), steps_ahead=None
-)
-"""0.8 to 0.9.1: one table for all layers; windows are kept whole beside layers that see all."""
-
-V1_GROUPS = BlockRules(prefix_caching=False, reported="blocks", more_copies=(), steps_ahead=None)
-"""0.9.2 to 0.20: groups; models with states are not cached by prefix unless asked to.
-
-https://github.com/vllm-project/vllm/issues/40691 shows its log (0.19.0).
-"""
-
-V1_LENGTH = BlockRules(more_copies=(), steps_ahead=None)
-"""0.21 to 0.25: tokens are concurrency times length (.../vllm/pull/40694)."""
-
-V1 = BlockRules()
-"""From 0.26 on, where windows also hold the tokens of steps scheduled ahead (.../pull/47728); read
-in 0.32.0. Since when Mamba-2 keeps a third copy of its state is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +89,11 @@ class BlockPool:
 
 
 def pool(
-    stages: Sequence[Ledger], formats: KvFormats = BF16, *, batched: int, rules: BlockRules = V1
+    stages: Sequence[Ledger],
+    formats: KvFormats = BF16,
+    *,
+    batched: int,
+    rules: BlockRules,
 ) -> BlockPool:
     """The cache of the ledgers of a rank of each pipeline stage.
 

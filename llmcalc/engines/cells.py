@@ -50,7 +50,7 @@ class Slots:
     @property
     def tokens(self) -> int:
         """Tokens computed at once: a micro-batch is no larger than a batch or the context."""
-        return min(self.n_ubatch, self.n_batch, self.cells * self.streams)
+        return min(self.n_ubatch, self.n_batch, self.n_ctx)
 
     def window_cells(self, window: int) -> int:
         """Cells of one stream for layers that see `window` tokens."""
@@ -143,9 +143,7 @@ def padded_values(ledger: Ledger, *, flash: bool) -> tuple[int, int]:
         recurrent = recurrent or "state" in names
         if section.kind == "layer" and "attention" not in names:
             bare += section.times
-        widths |= {
-            one.elements - one.keys for one in section.operations if isinstance(one, Cache)
-        }
+        widths |= {one.elements - one.keys for one in section.operations if isinstance(one, Cache)}
     bare = 0 if recurrent else bare
     if flash or len(widths) + bool(bare) < 2:  # noqa: PLR2004  all layers alike
         return 0, 0

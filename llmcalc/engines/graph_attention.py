@@ -39,19 +39,18 @@ def _plain(one: Pass, found: Found, product: AttentionProduct, x: int) -> int:
     gate, k, v = found.width("gate"), found.width("k"), found.width("v")
     whole = one.new(d_q + (k + v if one.fused else gate), x)
     q = _positioned(one, found, product, whole, d_q, "q")
-    q = _rotated(one, q, d_q, product.qk_dim, keys=True)
+    q = _rotated(one, q, d_q, product, keys=True)
     stored: tuple[int, ...] = ()
     if k:
         value = whole if one.fused else one.new(v, x) if v else -1
         key = whole if one.fused else one.new(k, x)
         value = one.new(k, key) if value < 0 else value
         key = _positioned(one, found, product, key, k, "k")
-        value = _rotated(one, value, v or k, product.v_dim, keys=False)
-        key = _rotated(one, key, k, product.qk_dim, keys=True)
+        value = _rotated(one, value, v or k, product, keys=False)
+        key = _rotated(one, key, k, product, keys=True)
         stored = _stored(one, product, (key, k), (value, v or k))
     mixed = scores(one, product, q, stored, d_v)
-    if one.formats.values.block > 1 and one.caching:
-        mixed = one.new(d_v, mixed, one.rotation("v_rot", rotation_size(product.v_dim)))
+    mixed = _rotated(one, mixed, d_v, product, keys=False)
     return one.new(d_v, one.new(d_v, whole), mixed, inplace=True) if gate else mixed
 
 
@@ -65,17 +64,23 @@ def _positioned(
     return one.new(width, x, one.positions(), inplace=normed) if product.rotated else x
 
 
-def _rotated(one: Pass, x: int, width: int, head: int, *, keys: bool) -> int:
+def _rotated(one: Pass, x: int, width: int, product: AttentionProduct, *, keys: bool) -> int:
     """A cache in blocks of few bits is rotated, so that outliers spread over the block."""
     format = one.formats.keys if keys else one.formats.values
-    if format.block == 1 or not one.caching:
+    head = product.qk_dim if keys else product.v_dim
+    if format.block == 1 or not one.caching or head % LEAST_ROTATION:
         return x
-    return one.new(width, x, one.rotation("k_rot" if keys else "v_rot", rotation_size(head)))
+    pool = bool(product.window and one.sliding)
+    size = rotation_size(head) if keys else LEAST_ROTATION
+    return one.new(width, x, one.rotation(f"{keys} rotation {pool}", size))
+
+
+LEAST_ROTATION = 64
 
 
 def rotation_size(head: int) -> int:
-    """The largest power of two, from 64, that divides a head (get_k_rot_size of llama.cpp)."""
-    size = 64
+    """The largest power of two, from 64, that divides a head; values are rotated in 64s."""
+    size = LEAST_ROTATION
     while head % (2 * size) == 0:
         size *= 2
     return size
@@ -146,9 +151,10 @@ def _latent(one: Pass, found: Found, product: AttentionProduct, cache: Cache, x:
     if one.flash:
         mixed = one.new(h * r, q, mask)
     else:
+        turned = one.graph.op(F16 * r * one.cells(None) * one.slots.streams)
         kq = one.new(h * one.cells(None), q)
         kq = one.new(h * one.cells(None), kq, mask, inplace=True)
-        mixed = one.new(h * r, kq)
+        mixed = one.new(h * r, turned, kq)
     d_v = h * cache.dims["d_v"]
     mixed = one.new(d_v, one.new(d_v, mixed))
     one.under_way()

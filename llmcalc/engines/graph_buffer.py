@@ -127,8 +127,10 @@ def _embedded(one: Pass, ledger: Ledger, build: Build) -> int:
 def _layer(one: Pass, section: Section, x: int, rows: int, build: Build) -> int:
     """One layer; the last needs, after its mixer, only the tokens whose logits are wanted."""
     found = parts(section.operations)
-    if len(found) > 1 and any(isinstance(o, Scan) for part in found for o in part) and (
-        section.placement == "parallel"
+    if (
+        len(found) > 1
+        and any(isinstance(o, Scan) for part in found for o in part)
+        and (section.placement == "parallel")
     ):
         return _beside(one, section, found, x, rows, build)
     if section.placement == "parallel":

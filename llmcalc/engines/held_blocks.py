@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from llmcalc.blueprint.operations import Ledger
@@ -64,13 +65,13 @@ def blocks_bytes(*, b: int, blocks: int, block_bytes: int) -> int:
 
 
 def in_blocks(
-    form: BlockRules, rank: Ledger, formats: KvFormats, serving: Serving, stages: int
+    form: BlockRules, ranks: Sequence[Ledger], number: int, formats: KvFormats, serving: Serving
 ) -> Blocks:
-    """The cache of one rank of a pipeline of so many stages."""
-    size = serving.settings.block_size
-    rules = form if size is None else replace(form, block_size=size)
-    held = pool([rank], formats, batched=serving.tokens_at_once, rules=rules)
-    if rules.steps_ahead is not None:
-        ahead = rules.steps_ahead if serving.settings.async_scheduling else 0
-        held = replace(held, in_flight=(stages + ahead) * serving.tokens_at_once)
-    return Blocks(pool=held, profile=kv.profile(rank, formats))
+    """The cache of one rank of a pipeline; layers are grouped over all of it."""
+    chosen = serving.settings
+    rules = form if chosen.block_size is None else replace(form, block_size=chosen.block_size)
+    if rules.steps_ahead is not None and not chosen.async_scheduling:
+        rules = replace(rules, steps_ahead=0)
+    held = pool(ranks, formats, batched=serving.tokens_at_once, rules=rules)
+    own = replace(held, stages=held.stages[number : number + 1])
+    return Blocks(pool=own, profile=kv.profile(ranks[number], formats))

@@ -99,9 +99,7 @@ class GraphRun:
         """Bytes for slots of so many tokens; remembered, since a search asks again."""
         slots = self.server.slots(batch, seq)
         if slots not in self._known:
-            self._known[slots] = compute_buffer(
-                self.ledger, slots, self.formats, flash=self.flash
-            )
+            self._known[slots] = compute_buffer(self.ledger, slots, self.formats, flash=self.flash)
         return self._known[slots]
 
     def parts(self, batch: int, seq: int) -> tuple[Part, ...]:
@@ -118,9 +116,7 @@ def in_cells(form: CellCache, rank: Ledger, formats: KvFormats, serving: Serving
     return Cells(rank=rank, formats=formats, server=server, profile=kv.profile(rank, formats))
 
 
-def graph_run(
-    form: GraphScratch, ledger: Ledger, formats: KvFormats, serving: Serving
-) -> GraphRun:
+def graph_run(form: GraphScratch, ledger: Ledger, formats: KvFormats, serving: Serving) -> GraphRun:
     """The scratch space of a device that runs this model."""
     flash = serving.settings.flash_attn is not False
     return GraphRun(

@@ -5,6 +5,8 @@ A layout is imported when an engine has it: a question about one engine does not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import kv
 from llmcalc.engines.holding import Grown, Holding
@@ -15,13 +17,13 @@ from llmcalc.spec.block_rules import BlockRules
 from llmcalc.spec.runtime import CellCache, LayerScratch, PoolCache, ProfileScratch
 
 
-def holding(rank: Ledger, formats: KvFormats, serving: Serving, stages: int) -> Holding:
-    """The cache of a rank of a pipeline of so many stages, as the engine lays it out."""
-    form = serving.runtime.cache
+def holding(ranks: Sequence[Ledger], number: int, formats: KvFormats, serving: Serving) -> Holding:
+    """The cache of one rank of a pipeline, as the engine lays it out."""
+    form, rank = serving.runtime.cache, ranks[number]
     if isinstance(form, BlockRules):
         from llmcalc.engines.held_blocks import in_blocks  # noqa: PLC0415
 
-        return in_blocks(form, rank, formats, serving, stages)
+        return in_blocks(form, ranks, number, formats, serving)
     if isinstance(form, CellCache):
         from llmcalc.engines.held_cells import in_cells  # noqa: PLC0415
 
@@ -36,9 +38,7 @@ def holding(rank: Ledger, formats: KvFormats, serving: Serving, stages: int) -> 
     )  # fmt: skip
 
 
-def scratch_space(
-    rank: Ledger, model: Ledger, formats: KvFormats, serving: Serving
-) -> Scratch:
+def scratch_space(rank: Ledger, model: Ledger, formats: KvFormats, serving: Serving) -> Scratch:
     """The scratch space of a rank of a model, as the engine asks for it."""
     form = serving.runtime.scratch
     if isinstance(form, LayerScratch):

@@ -50,7 +50,7 @@ class Start:
         Raises ImpossibleError for a split that the model does not allow.
         """
         ranks = self.ranks()
-        return tuple(self.stage(rank, last=rank is ranks[-1]) for rank in ranks)
+        return tuple(self.stage(ranks, number) for number in range(len(ranks)))
 
     def explain(self, batch: int, seq: int) -> None:
         """Record the worked solution of the fullest stage: each part, and their sum."""
@@ -58,15 +58,14 @@ class Start:
             return
         with quietly():
             needs = [stage.total(batch, seq) for stage in self.stages()]
-        ranks, number = self.ranks(), needs.index(max(needs))
-        parts = self.stage(ranks[number], last=number == len(ranks) - 1).parts(batch, seq)
+        parts = self.stage(self.ranks(), needs.index(max(needs))).parts(batch, seq)
         named = {symbol(part.name): part.bytes for part in parts}
         record_sum("total_per_gpu", named, "bytes", "modelled")
 
     def host(self) -> Host:
         """What stays on the host: layers and tables that no device holds."""
         _, rest = placed(self.ledger, self.serving)
-        cache = holding(rest, self.kv, self.serving, 1) if rest.order else None
+        cache = holding([rest], 0, self.kv, self.serving) if rest.order else None
         return Host(weights=sum(weights.by_group(rest, self.format).values()), cache=cache)
 
     def ranks(self) -> tuple[Ledger, ...]:
@@ -79,8 +78,9 @@ class Start:
         )  # fmt: skip
         return shard(device, own)
 
-    def stage(self, rank: Ledger, *, last: bool) -> Stage:
-        """What that rank holds; the last stage proposes tokens too."""
+    def stage(self, ranks: tuple[Ledger, ...], number: int) -> Stage:
+        """What the rank of one stage holds; the last stage proposes tokens too."""
+        rank = ranks[number]
         held = weights.by_group(rank, self.format)
         parallel, serving = self.parallel, self.serving
         taken = (
@@ -88,11 +88,11 @@ class Start:
             *overheads(serving, alone=parallel.alone),
         )
         on_top = {one.name for one in serving.runtime.overheads if one.outside_budget}
-        drafts = self._drafts() if last else ()
+        drafts = self._drafts() if number == len(ranks) - 1 else ()
         fixed = [part.bytes for part in taken] + [draft.weights for draft in drafts]
         return Stage(
             weights=held,
-            cache=holding(rank, self.kv, serving, parallel.pp),
+            cache=holding(ranks, number, self.kv, serving),
             scratch=scratch_space(rank, self.ledger, self.kv, serving),
             taken=taken,
             drafts=drafts,
@@ -109,7 +109,7 @@ class Start:
             (rank,) = shard(ledger, Parallel(tp=self.parallel.tp))
             size = sum(weights.by_group(rank, self.format).values())
             found.append(
-                Draft(name=name, weights=size, cache=holding(rank, self.kv, self.serving, 1))
+                Draft(name=name, weights=size, cache=holding([rank], 0, self.kv, self.serving))
             )
         return tuple(found)
 

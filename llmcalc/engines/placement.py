@@ -35,6 +35,4 @@ def _part(ledger: Ledger, layers: tuple[str, ...], ends: set[str]) -> Ledger:
         elif section.kind in ends:
             alone = section.kind == "last" and "first" not in ends
             kept.append(with_own_head(section) if alone else section)
-    return ledger._replace(
-        sections=tuple(kept), order=layers, mtp=(), whole=ledger.whole or ledger
-    )
+    return ledger._replace(sections=tuple(kept), order=layers, mtp=(), whole=ledger.whole or ledger)

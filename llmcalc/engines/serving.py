@@ -125,9 +125,7 @@ def _refuse_impossible(name: str, value: float) -> None:
         raise ImpossibleError(f"{option} {value:g} is not possible", hint=f"it is at least {least}")
 
 
-def _default(
-    name: str, setting: Setting, place: Place, chosen: Mapping[str, Any]
-) -> float | None:
+def _default(name: str, setting: Setting, place: Place, chosen: Mapping[str, Any]) -> float | None:
     for choice in setting.default:
         if _applies(choice, place, int(chosen.get("max_model_len", 0))):
             value = choice.value

@@ -97,7 +97,9 @@ class Stage:
         cached, states = self._cached(self.cache, batch, seq), self.cache.state(batch)
         self.cache.explain(batch, self._own(seq))
         proposed = [
-            part for draft in self.drafts for part in draft.parts(self._cached(draft.cache, batch, seq))
+            part
+            for draft in self.drafts
+            for part in draft.parts(self._cached(draft.cache, batch, seq))
         ]
         return (
             *held,

@@ -87,9 +87,7 @@ class Fit:
         """The longest sequences at this batch, within the model's own limit."""
         with quietly():
             return min(
-                limits.largest_context(
-                    each, self.serving, self.capacity, self.batch, self.context
-                )
+                limits.largest_context(each, self.serving, self.capacity, self.batch, self.context)
                 for each in self.stages
             )
 
@@ -132,7 +130,10 @@ class Planner:
         if key not in self._served:
             towers = any(section.stream == "tower" for section in self.ledger.sections)
             place = Place(
-                memory=ask.capacity, gpu=ask.gpu, context=self.limit, towers=towers,
+                memory=ask.capacity,
+                gpu=ask.gpu,
+                context=self.limit,
+                towers=towers,
                 ranks=ask.parallel.gpus if ask.parallel else ask.gpus,
             )
             self._served[key] = serve(ask.runtime, ask.settings, place)

@@ -1,4 +1,4 @@
-"""`--emit`: lines that the engines' own parsers would take, with the settings that were computed."""
+"""`--emit`: lines as engines take them, with the settings that were computed."""
 
 from __future__ import annotations
 
@@ -91,5 +91,5 @@ def test_fit_emits_a_line_a_model() -> None:
 def test_an_engine_that_nobody_starts_is_refused() -> None:
     with pytest.raises(UsageError, match="--emit torchserve is no engine"):
         engine_of("torchserve")
-    with pytest.raises(UsageError, match="llama.cpp is not started by vllm"):
+    with pytest.raises(UsageError, match=r"llama\.cpp is not started by vllm"):
         memory(card("llama3-8b"), setup(engine="llama.cpp"), emit="vllm")

@@ -195,10 +195,12 @@ def test_reused_caches_keep_nothing() -> None:
     card = card_from_config(data, "m", "c")
     reused = [one.parts[0] for name, one in card.blocks.items() if "reuse" in name]
     assert [part.kv_reuse for part in reused if isinstance(part, Attention)] == [True, True]
-    assert dict(profile(lower(card)).elements) == {6: 4 * 2 * 2 * 16, None: 2 * 2 * 16}
+    kept = {one.window: (one.keys, one.values) for one in profile(lower(card)).layers}
+    assert kept == {6: (4 * 2 * 16, 4 * 2 * 16), None: (2 * 16, 2 * 16)}
 
 
 def test_indexer_keeps_its_keys_beside_the_latent() -> None:
-    """DeepSeek-V3.2 caches latent, rotated key and index key: 16 + 8 + 16 numbers a layer."""
+    """DeepSeek-V3.2 caches latent, rotated key and index key: 16 + 8 + 16 keys a layer."""
     card = card_from_config(INDEXED | {"model_type": "deepseek_v32"}, "m", "c")
-    assert dict(profile(lower(card)).elements) == {None: 2 * (16 + 8 + 16)}
+    (kept,) = profile(lower(card)).layers
+    assert (kept.window, kept.keys, kept.values) == (None, 2 * (16 + 8 + 16), 0)

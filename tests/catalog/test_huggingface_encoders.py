@@ -77,7 +77,7 @@ def test_encoders_keep_no_cache() -> None:
     """BERT sees all its tokens at once and decodes nothing."""
     card = card_from_config(BERT, "m", "c")
     assert not card.causal
-    assert profile(lower(card)).elements == ()
+    assert profile(lower(card)).layers == ()
 
 
 INNER = 4 * 8 * 6
@@ -125,7 +125,8 @@ def test_cross_attention_of_whisper_is_a_state() -> None:
     """The encoder always gives as many frames, so their keys and values never grow."""
     found = profile(lower(card_from_config(WHISPER, "m", "c")))
     assert found.state == 7 * 2 * 8
-    assert found.elements == ((None, 2 * 8),)
+    (own,) = found.layers
+    assert (own.window, own.keys, own.values) == (None, 8, 8)
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [

@@ -10,10 +10,25 @@ from llmcalc.blueprint.lower import lower
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.blueprint.shard import Parallel, shard
 from llmcalc.catalog import find
-from llmcalc.engines.blocks import V0, V1, V1_FIRST, V1_GROUPS, V1_LENGTH, BlockPool, pool
+from llmcalc.catalog.data import runtime
+from llmcalc.engines.blocks import BlockPool, pool
 from llmcalc.engines.kv_format import KV_FORMATS, KvFormats
+from llmcalc.spec.block_rules import BlockRules
 from tests.oracles.vllm.collect import read
 from tests.oracles.vllm.predicted import ROWS, budget_of, pool_of
+
+
+def _rules(name: str) -> BlockRules:
+    rules = runtime(name).cache
+    assert isinstance(rules, BlockRules)
+    return rules
+
+
+V0 = _rules("vllm-v0")
+V1 = _rules("vllm")
+V1_FIRST = _rules("vllm-0.8")
+V1_GROUPS = _rules("vllm-v1")
+V1_LENGTH = _rules("vllm-0.21")
 
 GIB = 2**30
 FP8 = KvFormats(keys=KV_FORMATS["fp8"], values=KV_FORMATS["fp8"])
@@ -96,30 +111,31 @@ def test_v0_counts_tokens_not_whole_blocks() -> None:
 def test_v0_rounds_latents_up_to_256_bytes() -> None:
     rank = shard(ledger("deepseek-v3"), Parallel(tp=8))
     assert pool(rank, batched=4096, rules=V0).block_bytes == 16 * 61 * 1280
-    assert pool(rank, batched=4096).block_bytes == 16 * 61 * 1152
+    assert pool(rank, batched=4096, rules=V1).block_bytes == 16 * 61 * 1152
 
 
 def test_fewer_kv_heads_than_ranks_are_replicated() -> None:
     whole = ledger("qwen2.5-7b")  # 28 layers of 4 heads of 128
     sizes = [
-        pool(shard(whole, Parallel(tp=tp)), batched=1).block_bytes // (16 * 28 * 2 * 128 * 2)
+        pool(shard(whole, Parallel(tp=tp)), batched=1, rules=V1).block_bytes
+        // (16 * 28 * 2 * 128 * 2)
         for tp in (1, 2, 4)
     ]
     assert sizes == [4, 2, 1]
-    eight = pool(shard(ledger("granite-3.0-1b-a400m"), Parallel(tp=16)), batched=1)
+    eight = pool(shard(ledger("granite-3.0-1b-a400m"), Parallel(tp=16)), batched=1, rules=V1)
     assert eight.block_bytes == 16 * 24 * 2 * 64 * 2
 
 
 def test_stages_share_the_blocks_of_the_tightest() -> None:
     stages = shard(ledger("llama3-8b"), Parallel(pp=2))
-    found = pool(stages, batched=2048)
+    found = pool(stages, batched=2048, rules=V1)
     assert found.stages == (16 * 16 * 4096, 16 * 16 * 4096)
     assert found.blocks(GIB, GIB // 2) == GIB // 2 // (16 * 16 * 4096)
     assert found.in_flight == 3 * 2048
 
 
 def test_groups_span_stages() -> None:
-    found = pool(shard(ledger("gemma2-2b"), Parallel(pp=2)), batched=2048)
+    found = pool(shard(ledger("gemma2-2b"), Parallel(pp=2)), batched=2048, rules=V1)
     assert [one.layers for one in found.groups] == [13, 13]
     assert sum(found.stages) == 14 * 16 * 2 * 4 * 256 * 2  # 7 and 6 layers, and 6 and 7
 
@@ -127,8 +143,8 @@ def test_groups_span_stages() -> None:
 def test_an_indexer_keeps_a_byte_an_element_and_scales() -> None:
     """https://github.com/vllm-project/vllm: 132 bytes a token; fp8_ds_mla has 656."""
     rank = (ledger("deepseek-v3.2"),)
-    assert pool(rank, batched=1).block_bytes == 16 * 61 * (1152 + 132)
-    assert pool(rank, FP8, batched=1).block_bytes == 16 * 61 * (656 + 132)
+    assert pool(rank, batched=1, rules=V1).block_bytes == 16 * 61 * (1152 + 132)
+    assert pool(rank, FP8, batched=1, rules=V1).block_bytes == 16 * 61 * (656 + 132)
 
 
 def test_cross_attention_takes_blocks_for_the_whole_encoder() -> None:
@@ -141,7 +157,7 @@ def test_cross_attention_takes_blocks_for_the_whole_encoder() -> None:
 
 def test_a_page_of_attention_holds_a_state() -> None:
     """Nemotron-H-8B: 128 · 64 · 128 in 32 bits and 3 · (8192 + 2048) in 16 over 4,096 a token."""
-    found = pool((ledger("nemotron-h-8b"),), batched=8192)
+    found = pool((ledger("nemotron-h-8b"),), batched=8192, rules=V1)
     assert {block for _, block in blocks_of(found)} == {1040}
     assert (4194304 + 61440) / 4096 == 1039
     assert [one.blocks(8192, 8192) for one in found.groups].count(3) == len(found.groups) - 1
@@ -149,21 +165,21 @@ def test_a_page_of_attention_holds_a_state() -> None:
 
 def test_latents_beside_states_stand_in_blocks_of_128() -> None:
     """Kimi Linear: 32 · 128 · 128 in 32 bits, 3 · 12288 in 16, over 1,152 bytes a token."""
-    found = pool((ledger("kimi-linear-48b-a3b"),), batched=8192)
+    found = pool((ledger("kimi-linear-48b-a3b"),), batched=8192, rules=V1)
     assert 1792 < (2097152 + 73728) / 1152 < 1920
     assert {block for _, block in blocks_of(found)} == {1920}
     assert [layers for layers, _ in blocks_of(found)] == [7, 7, 6, 7]
 
 
 def test_models_without_a_cache_hold_any_number() -> None:
-    found = pool((ledger("bert-base-uncased"),), batched=512)
+    found = pool((ledger("bert-base-uncased"),), batched=512, rules=V1)
     assert (found.tokens(512, GIB), found.concurrency(512, GIB)) == (None, None)
     assert found.batch(512, GIB) is None
     assert found.longest(512, GIB) == 512
 
 
 def test_one_block_is_never_given_out() -> None:
-    found = pool((ledger("llama3-8b"),), batched=2048)
+    found = pool((ledger("llama3-8b"),), batched=2048, rules=V1)
     budget = 4 * found.block_bytes
     assert found.longest(10**6, budget) == 3 * 16
     assert found.batch(16, budget) == 3

@@ -63,7 +63,10 @@ def test_a_budget_for_the_cache_alone() -> None:
 
 
 def test_the_tightest_stage_decides_and_replicas_multiply() -> None:
-    roomy, tight = within_memory(STAGE, SHAPE, GENERIC, 9_000), within_memory(STAGE, SHAPE, GENERIC, 3_000)
+    roomy, tight = (
+        within_memory(STAGE, SHAPE, GENERIC, 9_000),
+        within_memory(STAGE, SHAPE, GENERIC, 3_000),
+    )
     found = least([roomy, tight, roomy], 3)
     assert (found.budget, found.free) == (3_000, tight.free)
     assert (found.kv_tokens, found.max_batch) == (3 * 217, 3 * 2)
@@ -73,8 +76,12 @@ def test_the_tightest_stage_decides_and_replicas_multiply() -> None:
 
 def test_each_limit_is_that_of_the_stage_with_least_of_it() -> None:
     """A stage with few sequences at once may still have more left free than another."""
-    few = Limits(budget=9, free=50, kv_room=9, kv_tokens=10, max_concurrency=1.0, max_batch=5, max_context=70)
-    many = Limits(budget=9, free=-7, kv_room=9, kv_tokens=99, max_concurrency=8.0, max_batch=3, max_context=90)
+    few = Limits(
+        budget=9, free=50, kv_room=9, kv_tokens=10, max_concurrency=1.0, max_batch=5, max_context=70
+    )
+    many = Limits(
+        budget=9, free=-7, kv_room=9, kv_tokens=99, max_concurrency=8.0, max_batch=3, max_context=90
+    )
     found = least([few, many], 2)
     assert (found.free, found.max_batch, found.max_context) == (-7, 6, 70)
     assert (found.kv_tokens, found.max_concurrency) == (20, 2.0)

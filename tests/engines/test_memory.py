@@ -17,8 +17,8 @@ from llmcalc.engines import activations
 from llmcalc.engines.holding import Grown
 from llmcalc.engines.kv import KvProfile, Layers
 from llmcalc.engines.kv_format import BF16, KV_FORMATS, KvFormats
-from llmcalc.engines.limits import largest_batch, largest_context
 from llmcalc.engines.largest import largest
+from llmcalc.engines.limits import largest_batch, largest_context
 from llmcalc.engines.memory import Start
 from llmcalc.engines.scratch import WidestLayer
 from llmcalc.engines.serving import Place, serve
@@ -85,7 +85,10 @@ def test_only_the_last_stage_has_logits() -> None:
     model = small_card(Mlp(intermediate_size=20), times=4, head=True, vocab=1_000)
     first, last = _stages(model, pp=2)
     logits = [
-        part.bytes for stage in (first, last) for part in stage.parts(7, 10) if part.name == "logits"
+        part.bytes
+        for stage in (first, last)
+        for part in stage.parts(7, 10)
+        if part.name == "logits"
     ]
     assert logits == [0, 7 * 1_000 * 6]
     assert fullest((first, last), 7, 10) is last

@@ -41,7 +41,7 @@ def test_vllm_s_defaults_depend_on_the_gpu(
      (131_072, True, 131_072)],
 )  # fmt: skip
 def test_v0_computes_whole_prompts_unless_they_are_long_text(
-    context: int, towers: bool, tokens: int
+    context: int, tokens: int, *, towers: bool
 ) -> None:
     found = serve(runtime("vllm-v0"), Settings(), Place(context=context, towers=towers))
     assert found.tokens_at_once == tokens
@@ -54,7 +54,7 @@ def test_a_value_that_is_set_wins_over_the_default() -> None:
 
 
 def test_a_setting_of_another_engine_is_refused_with_those_there_are() -> None:
-    with pytest.raises(UsageError, match="llama.cpp has no --block-size") as caught:
+    with pytest.raises(UsageError, match=r"llama\.cpp has no --block-size") as caught:
         serve(runtime("llama.cpp"), Settings(block_size=16), Place())
     assert "--n-gpu-layers" in str(caught.value.hint)
 

@@ -14,6 +14,7 @@ from llmcalc.catalog.data import quantization, runtime
 from llmcalc.catalog.find import card
 from llmcalc.engines.kv import profile
 from llmcalc.engines.kv_format import BF16, KV_FORMATS, KvFormats
+from llmcalc.engines.memory import Start
 from llmcalc.engines.params import count
 from llmcalc.engines.serving import Place, serve
 from llmcalc.engines.weights import by_group
@@ -174,7 +175,12 @@ def test_one_planner_keeps_its_splits_apart() -> None:
     dealt = planner.fit(replace(ASK, gpus=4, parallel=Parallel(dp=4, ep=4))).needed
     experts = 32 * 8 * 3 * 4_096 * 14_336 * 2
     assert whole - dealt > experts * 3 // 4 - 10**8
-    assert planner.fit(replace(ASK, kv=KvFormats(keys=KV_FORMATS["fp8"], values=KV_FORMATS["fp8"]))).needed < planner.fit(ASK).needed
+    assert (
+        planner.fit(
+            replace(ASK, kv=KvFormats(keys=KV_FORMATS["fp8"], values=KV_FORMATS["fp8"]))
+        ).needed
+        < planner.fit(ASK).needed
+    )
     assert planner.fit(replace(ASK, weights=quantization("int4"))).needed < 30 * GIB
 
 
@@ -211,12 +217,10 @@ def test_an_asked_split_that_does_not_divide_is_refused() -> None:
 
 
 def test_stages_are_worked_out_once_a_split(monkeypatch: pytest.MonkeyPatch) -> None:
-    from llmcalc.engines import memory
-
     calls: list[Parallel] = []
-    before = memory.stages
+    before = Start.stages
     monkeypatch.setattr(
-        memory, "stages", lambda *a, **k: calls.append(k["parallel"]) or before(*a, **k)
+        Start, "stages", lambda start: calls.append(start.parallel) or before(start)
     )
     planner = Planner(lower(small_card(Mlp(intermediate_size=8))), None)
     for batch in range(1, 1_001):

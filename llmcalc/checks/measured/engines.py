@@ -9,26 +9,28 @@ from llmcalc.checks.measured.unusable import Unusable
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 _MONTH = re.compile(r"(\d{4})(?:-(\d{2}))?")
 
-V1_DEFAULT = (0, 8)
-"""The first vLLM whose V1 engine is the default (2025-03, https://github.com/vllm-project/vllm/releases)."""
-GRAPHS_COUNTED = (0, 21)
-"""The first vLLM that takes its estimate of CUDA graphs off the budget, by the open data."""
-_V1_SINCE = (2025, 4)
-_COUNTED_SINCE = (2026, 5)
-"""Year and month of those two, for logs that give only a date: 0.8 came in the middle of March."""
+RELEASES: tuple[tuple[tuple[int, int], tuple[int, int], str], ...] = (
+    ((0, 26), (2026, 8), "vllm"),
+    ((0, 21), (2026, 5), "vllm-0.21"),
+    ((0, 10), (2025, 8), "vllm-v1"),
+    ((0, 8), (2025, 4), "vllm-0.8"),
+)
+"""First version and month of each runtime file, the newest first; V0 before them. 0.8 came in the
+middle of March 2025, and 0.9.2, which belongs to `vllm-v1`, in July: a month is not sharper."""
 
 
 def vllm(version: str | None, engine: str | None, date: str | None) -> str:
-    """The runtime of a vLLM: `vllm-v0`, `vllm-v1`, or `vllm` since 0.21."""
-    number = _numbers(_VERSION, version or engine)
-    when = _numbers(_MONTH, date)
-    if engine == "V0" or _before(number, V1_DEFAULT):
+    """The runtime file of a vLLM by its version, else its date."""
+    if engine == "V0":
         return "vllm-v0"
-    if number is None and engine != "V1" and _before(when, _V1_SINCE):
-        return "vllm-v0"
-    if number is None:
-        return "vllm" if when and not _before(when, _COUNTED_SINCE) else "vllm-v1"
-    return "vllm-v1" if _before(number, GRAPHS_COUNTED) else "vllm"
+    number = _numbers(_VERSION, version or "")
+    when = None if number else _numbers(_MONTH, date)
+    for first, month, name in RELEASES:
+        if (number and number >= first) or (when and when >= month):
+            return name
+    if engine == "V1":
+        return "vllm-0.8" if number or when else "vllm-v1"
+    return "vllm-v0" if number or when else "vllm-v1"
 
 
 def engine(text: str | None, date: str | None) -> tuple[str, str]:
@@ -59,7 +61,3 @@ def _numbers(pattern: re.Pattern[str], text: str | None) -> tuple[int, int] | No
     """The first two numbers of a text that the pattern finds; a year alone is its first month."""
     match = pattern.search(text or "")
     return (int(match[1]), int(match[2] or 1)) if match else None
-
-
-def _before(one: tuple[int, int] | None, other: tuple[int, int]) -> bool:
-    return one is not None and one < other

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 ARCHITECTURES: dict[str, tuple[str, ...]] = {
-    "llama": ("llama2-7b", "llama2-70b", "llama3-8b", "llama3.2-1b", "tinyllama-1.1b", "smollm2-135m", "mistral-nemo-12b", "yi-34b", "deepseek-llm-7b", "mixtral-8x7b", "falcon3-7b"),
+    "llama": (
+        "llama2-7b",
+        "llama2-70b",
+        "llama3-8b",
+        "llama3.2-1b",
+        "tinyllama-1.1b",
+        "smollm2-135m",
+        "mistral-nemo-12b",
+        "yi-34b",
+        "deepseek-llm-7b",
+        "mixtral-8x7b",
+        "falcon3-7b",
+    ),
     "qwen2": ("qwen2-0.5b", "qwen2.5-7b", "qwen2.5-32b", "r1-distill-qwen-1.5b"),
     "qwen2moe": ("qwen1.5-moe-a2.7b",),
     "qwen3": ("qwen3-0.6b", "qwen3-8b", "qwen3-32b"),

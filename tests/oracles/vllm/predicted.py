@@ -7,13 +7,14 @@ from pathlib import Path
 
 from llmcalc.blueprint.lower import lower
 from llmcalc.catalog import find
-from llmcalc.engines.blocks import V1, BlockPool, pool
+from llmcalc.engines.blocks import BlockPool, pool
 from llmcalc.engines.kv_format import BF16, KV_FORMATS, KvFormats
+from llmcalc.spec.block_rules import BlockRules
 
 ROWS = Path(__file__).parents[3] / "llmcalc" / "measurements" / "vllm_live.tsv"
 GIB = 2**30
 
-ON_CPU = replace(V1, block_size=128, latent_block_size=16, steps_ahead=0)
+ON_CPU = replace(BlockRules(), block_size=128, latent_block_size=16, steps_ahead=0)
 """vLLM's CPU build: blocks of 128 tokens, 16 for latents, and no step scheduled ahead
 (vllm/platforms/cpu.py, 0.32.0); all else is as on a GPU."""
 

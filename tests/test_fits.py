@@ -1,0 +1,49 @@
+"""Constants in data files are what the fit scripts in tools/ find on the measurements."""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+import sys
+from types import ModuleType
+
+import pytest
+
+from llmcalc.catalog.data import runtime
+from llmcalc.spec.runtime import ProfileScratch
+
+TOOLS = pathlib.Path(__file__).parents[1] / "tools"
+GIB = 2**30
+
+
+def _tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_vllm_s_activation_peak_is_fitted_on_its_logs() -> None:
+    sampler, hidden, kept, _ = _tool("fit_vllm").fitted()
+    assert len(kept) == 16
+    for name in ("vllm", "vllm-v1", "vllm-v0"):
+        form = runtime(name).scratch
+        assert isinstance(form, ProfileScratch)
+        assert (form.sampler_copies, form.hidden_copies) == pytest.approx(
+            (sampler, hidden), abs=0.001
+        )
+    worst = max(abs(row.modelled(sampler, hidden) - row.measured) for row in kept)
+    assert worst < 0.025
+
+
+def test_vllm_s_non_torch_memory_is_the_median_of_its_logs() -> None:
+    found = _tool("fit_vllm").non_torch()
+    for name, engine in (("vllm-v1", "V1"), ("vllm-v0", "V0")):
+        taken = {one.name: one.bytes / GIB for one in runtime(name).overheads}
+        alone, several = found[f"{engine}, one GPU"][1], found[f"{engine}, several GPUs"][1]
+        assert taken["non-torch memory"] == pytest.approx(alone, abs=0.005)
+        together = taken["non-torch memory"] + taken["communication buffers"]
+        assert together == pytest.approx(several, abs=0.015)
