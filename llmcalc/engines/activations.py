@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmcalc.blueprint.operations import GroupedMatmul, Ledger, Matmul, Section
+from llmcalc.blueprint.operations import GroupedMatmul, Ledger, Matmul, Scan, Section
 from llmcalc.formula import formula
 
 ELEMENT_BYTES = 2
@@ -36,15 +36,16 @@ def tokens_in_flight(batch: int, seq: int, chunk: int) -> int:
     return max(min(batch * seq, chunk), batch)
 
 
-def widest(ledger: Ledger, *, with_input: bool = False) -> int:
+def widest(ledger: Ledger, *, with_input: bool = False, scan_copies: int = 0) -> int:
     """Elements a token that the outputs of one part of one layer take, the most over all parts.
 
     `with_input` counts what the last product of a part reads too, where an engine holds it apart
-    from the outputs before it, as it does with the activated product of gate and up.
+    from the outputs before it, as it does with the activated product of gate and up; `scan_copies`
+    is how often a recurrence holds as much while its kernels work.
     """
     return max(
         (
-            widest_part(section, with_input=with_input)
+            widest_part(section, with_input=with_input, scan_copies=scan_copies)
             for section in ledger.sections
             if section.kind == "layer"
         ),
@@ -52,15 +53,18 @@ def widest(ledger: Ledger, *, with_input: bool = False) -> int:
     )
 
 
-def widest_part(section: Section, *, with_input: bool = False) -> int:
+def widest_part(section: Section, *, with_input: bool = False, scan_copies: int = 0) -> int:
     """A part ends where its output goes back to the residual stream."""
-    most = alive = 0
+    most = alive = copies = 0
     for operation in section.operations:
-        if isinstance(operation, (Matmul, GroupedMatmul)):
+        if isinstance(operation, Scan):
+            copies = scan_copies
+        elif isinstance(operation, (Matmul, GroupedMatmul)):
             alive += operation.width
-            most = max(most, alive + (_read_by_last(operation, section) if with_input else 0))
+            read = (1 + copies) * _read_by_last(operation, section) if with_input else 0
+            most = max(most, alive + read)
         if isinstance(operation, Matmul) and operation.to_residual:
-            alive = 0
+            alive = copies = 0
     return most
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import activations
@@ -62,6 +63,21 @@ class WidestLayer:
         return logits
 
 
+PIXEL_BYTES = 6
+"""Of one number of an image: float32 as it comes, and 16 bits as the tower reads it."""
+
+
+class Tower(NamedTuple):
+    """One kind of layer of a tower."""
+
+    width: int
+    widest: int
+    per_token: int
+    """Patches or frames that one token of the language model stands for."""
+    pixels: int
+    """Numbers that a patch is made of."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileRun:
     """The peak of a run at the engine's limits when it starts, whatever is served later."""
@@ -72,19 +88,33 @@ class ProfileRun:
     hidden_size: int
     widest: int
     head: int
+    towers: tuple[Tower, ...] = ()
 
     def bytes(self, batch: int, seq: int) -> int:  # noqa: ARG002  reserved, whatever is served
-        """The larger of forward pass and sampler."""
-        return max(self._forward(), self._sampler())
+        """The largest of forward pass, sampler and towers."""
+        return max(self._peaks().values())
 
     def parts(self, batch: int, seq: int) -> tuple[Part, ...]:  # noqa: ARG002
         """The peak, named for what reaches it."""
-        forward, sampler = self._forward(), self._sampler()
-        name = "sampler peak" if sampler > forward else "forward peak"
+        peaks = self._peaks()
+        name = max(peaks, key=peaks.__getitem__)
         return (
-            Part(name=name, group="activations", bytes=max(forward, sampler), basis="modelled",
+            Part(name=f"{name} peak", group="activations", bytes=peaks[name], basis="modelled",
                  source=self.form.source),
         )  # fmt: skip
+
+    def _peaks(self) -> dict[str, int]:
+        """Bytes of each phase of the run."""
+        towers = max((self._tower(one) for one in self.towers), default=0)
+        return {"forward": self._forward(), "sampler": self._sampler(), "encoder": towers}
+
+    def _tower(self, tower: Tower) -> int:
+        """A tower that computes images or sounds for as many tokens as a step has."""
+        patches = self.tokens * tower.per_token
+        peak: int = forward_bytes(
+            tokens=patches, d=tower.width, copies=self.form.forward_copies, widest=tower.widest
+        )
+        return peak + patches * tower.pixels * PIXEL_BYTES
 
     def _forward(self) -> int:
         forward: int = forward_bytes(
@@ -141,6 +171,24 @@ def profile_run(form: ProfileScratch, rank: Ledger, serving: Serving) -> Profile
     """The scratch space of a rank, by a profiling run."""
     return ProfileRun(
         form=form, tokens=serving.tokens_at_once, seqs=serving.settings.max_num_seqs or 1,
-        hidden_size=rank.hidden_size, widest=activations.widest(rank, with_input=True),
-        head=activations.head_width(rank),
+        hidden_size=rank.hidden_size,
+        widest=activations.widest(rank, with_input=True, scan_copies=form.scan_copies),
+        head=activations.head_width(rank), towers=tuple(_towers(rank)),
     )  # fmt: skip
+
+
+def _towers(rank: Ledger) -> Iterator[Tower]:
+    """Each kind of layer of each tower; what a patch is made of stands beside the layers."""
+    sections = [section for section in rank.sections if section.stream == "tower"]
+    tables = [
+        weight
+        for section in sections
+        for operation in section.operations
+        for weight in getattr(operation, "weights", ())
+        if weight.name.startswith("patch_") and len(weight.shape) > 1
+    ]
+    pixels = max((weight.numel // weight.shape[0] for weight in tables), default=0)
+    for one in sections:
+        if one.width:
+            widest = activations.widest_part(one, with_input=True)
+            yield Tower(one.width, widest, one.per_token, pixels)

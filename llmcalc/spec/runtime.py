@@ -112,6 +112,8 @@ class ProfileScratch:
     """16-bit copies of the hidden states of max_num_batched_tokens tokens beside them."""
     forward_copies: Amount
     """16-bit copies of the hidden states beside the widest part of a layer."""
+    scan_copies: WidthOrZero = 0
+    """16-bit copies of its output that the kernels of a recurrence hold while they work."""
     source: Line
 
 
