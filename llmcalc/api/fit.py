@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from llmcalc.api import fit_tables as tables
+from llmcalc.api.bands import banded
 from llmcalc.api.emit import Start, filled, with_layers
 from llmcalc.api.request import at_least_one
 from llmcalc.api.selection import Filter, selected
@@ -207,7 +208,7 @@ def _result(
         gpu=question.gpu.name,
         gpus=ask.gpus,
         parallel={"tp": parallel.tp, "pp": parallel.pp, "ep": parallel.ep, "dp": parallel.dp},
-        parts=found.stage.parts(found.batch, found.seq),
+        parts=banded(found.stage.parts(found.batch, found.seq), ask.runtime),
         advice=one.advice(ask),
         basis="modelled",
         assumptions=assumptions,

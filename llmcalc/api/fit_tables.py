@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from llmcalc.api.bands import banded, basis_shown
 from llmcalc.api.setup import shown
 from llmcalc.engines.largest import bounded
 from llmcalc.report.model import Column, Deferred, Row, Table
@@ -90,8 +91,8 @@ def _counted(rest: Sequence[Placed]) -> str:
 
 def _details(one: Placed, ask: Ask) -> tuple[Table, ...]:
     found = one.found
-    parts = found.stage.parts(found.batch, found.seq)
-    rows = [(part.name, part.bytes, part.basis) for part in parts if part.bytes]
+    parts = banded(found.stage.parts(found.batch, found.seq), ask.runtime)
+    rows = [(part.name, part.bytes, basis_shown(part)) for part in parts if part.bytes]
     sums = (
         ("needed", found.needed, "modelled"),
         ("capacity", ask.capacity, ""),

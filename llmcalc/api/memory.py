@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from llmcalc.api import planners
+from llmcalc.api.bands import banded, basis_shown, room_band
 from llmcalc.api.emit import Start, filled, with_layers
 from llmcalc.api.request import at_least_one, within_limit
 from llmcalc.api.setup import Setup, shown
@@ -69,6 +70,9 @@ class MemoryResult:
     max_context: int | None
     """The longest sequences at this batch; null where nothing ends them, too."""
     basis: Basis
+    error_p50: float | None
+    """Median relative error of the room left for the cache, on public logs of this runtime."""
+    error_p90: float | None
     assumptions: Mapping[str, str | int]
     command: str | None = None
     """The line that starts the engine so, with --emit."""
@@ -180,7 +184,8 @@ def _result(
     room: Room,
     found: Limits | None,
 ) -> MemoryResult:
-    parts = stage.parts(shape.batch, shape.seq)
+    parts = banded(stage.parts(shape.batch, shape.seq), chosen.runtime)
+    known = room_band(chosen.runtime)
     sums = {group: sum(part.bytes for part in parts if part.group == group) for group in GROUPS}
     return MemoryResult(
         model=card.name,
@@ -201,6 +206,8 @@ def _result(
         max_batch=found.max_batch if found else None,
         max_context=bounded(found.max_context) if found else None,
         basis="modelled",
+        error_p50=known.p50 if known else None,
+        error_p90=known.p90 if known else None,
         assumptions=_assumptions(chosen, batch, shape, serving, parallel, room),
     )
 
@@ -218,7 +225,7 @@ def _assumptions(
 
 
 def _tables(result: MemoryResult, batch: int, seq: int) -> tuple[Table, ...]:
-    rows = [(part.name, part.bytes, part.basis) for part in result.parts if part.bytes]
+    rows = [(part.name, part.bytes, basis_shown(part)) for part in result.parts if part.bytes]
     where = f" on {result.gpus} × {result.gpu}" if result.gpu else ""
     parts = Table(
         title=f"{result.model}, {batch} × {seq:,} tokens{where}, each GPU",

@@ -14,7 +14,7 @@ FILE = "accuracy.json"
 PARTS: dict[str, tuple[str, ...]] = {
     "weights": ("weights_gib", "model_buf_dev_mib", "model_size"),
     "kv_cache": ("kv_self_mib", "kv_bytes_per_token"),
-    "activations": ("compute_buf_dev_mib",),
+    "activations": ("activation_peak_gib", "compute_buf_dev_mib"),
     "room": ("kv_avail_gib", "kv_gb"),
     "kv_tokens": ("kv_tokens",),
     "max_concurrency": ("max_concurrency_x",),
@@ -33,10 +33,18 @@ class Band:
     p90: float
 
 
-def band(runtime: str, part: str) -> Band | None:
-    """The band of a part of PARTS under a runtime; None where nobody measured it."""
+def band(runtime: str, part: str, like: str | None = None) -> Band | None:
+    """The band of a part of PARTS under a runtime, or else under one that is `like` it.
+
+    None where nobody measured it.
+    """
     found = bands()
-    known = (found.get((runtime, metric)) for metric in PARTS.get(part, ()))
+    known = (
+        found.get((name, metric))
+        for name in (runtime, like)
+        if name
+        for metric in PARTS.get(part, ())
+    )
     return next(filter(None, known), None)
 
 

@@ -18,3 +18,7 @@ class Part:
     bytes: int
     basis: Basis
     source: str = ""
+    error_p50: float | None = None
+    """Of a modelled number: the median relative error on public measurements, if there are any."""
+    error_p90: float | None = None
+    """Nine in ten measurements are within this relative error."""

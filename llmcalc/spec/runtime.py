@@ -192,6 +192,8 @@ class Runtime:
     """Whether what sequences start with in common is cached once."""
     kv_apart: Bool = False
     """Whether keys and values may be stored in different formats."""
+    like: Name | None = None
+    """A runtime whose measured errors stand beside its numbers where it has none of its own."""
     stored_as: dict[Name, Name] = field(default_factory=dict)
     """What formats of weights become in the engine's own files."""
     commands: dict[Name, Command] = field(default_factory=dict)

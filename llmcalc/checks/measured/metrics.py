@@ -87,6 +87,13 @@ METRICS: dict[str, tuple[Metric, ...]] = {
             how=_POOL,
             of_room=True,
         ),
+        Metric(
+            name="activation_peak_gib",
+            measured=cell("activation_peak_gib"),
+            predicted=scaled("activations", GIB),
+            needs=("weights", "room"),
+            how="what the profiling run reaches beside the weights",
+        ),
         _TOKENS,
         Metric(
             name="kv_bytes_per_token",
