@@ -12,6 +12,7 @@ from llmcalc.api.request import at_least_one, within_limit
 from llmcalc.api.setup import Setup, shown
 from llmcalc.blueprint.shard import Parallel
 from llmcalc.engines import limits
+from llmcalc.engines.budget import cache_room, usable
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.largest import bounded
 from llmcalc.engines.limits import Limits, Shape
@@ -19,7 +20,7 @@ from llmcalc.engines.memory import Host
 from llmcalc.engines.part import Basis, Part
 from llmcalc.engines.serving import Serving
 from llmcalc.engines.stage import Stage, fullest
-from llmcalc.formula import quietly
+from llmcalc.formula import is_recording, quietly
 from llmcalc.report.model import Column, Report, Table
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
@@ -138,6 +139,8 @@ def memory(
         host = planner.host(ask)
         result = _result(card, chosen, batch, stage, host, shape, serving, parallel, place, found)
     planner.explain(ask, parallel, shape.batch, seq)
+    if is_recording():
+        _explain_room(stage, shape, serving, place)
     if emit:
         line = Start(card=card, planner=planner, ask=ask, parallel=parallel).line(emit)
         return _emitted(replace(result, command=line))
@@ -147,6 +150,18 @@ def memory(
         tables=_tables(result, batch, seq),
         assumptions=tuple(f"{name} {value}" for name, value in result.assumptions.items()),
     )
+
+
+def _explain_room(stage: Stage, shape: Shape, serving: Serving, room: Room) -> None:
+    """Record what the device offers, what the engine may use of it, and what the cache gets."""
+    left = room.kv_budget
+    if left is None and room.bytes is not None:
+        if room.gpu and room.memory is None:
+            capacity(room.gpu)
+        usable(serving, room.bytes)
+        left = cache_room(stage, serving, room.bytes, shape.batch, shape.longest)
+    if left is not None:
+        stage.explain_room(left, shape.longest)
 
 
 def _emitted(result: MemoryResult) -> Report:

@@ -50,8 +50,17 @@ def _plain(one: Pass, found: Found, product: AttentionProduct, x: int) -> int:
         key = _rotated(one, key, k, product, keys=True)
         stored = _stored(one, product, (key, k), (value, v or k))
     mixed = scores(one, product, q, stored, d_v)
-    mixed = _rotated(one, mixed, d_v, product, keys=False)
     return one.new(d_v, one.new(d_v, whole), mixed, inplace=True) if gate else mixed
+
+
+def turned_back(one: Pass, operations: list[Operation], mixed: int) -> int:
+    """What values in blocks became is turned back before the output projection."""
+    for product in operations:
+        if isinstance(product, AttentionProduct) and product.name == "attention":
+            plain = any(operation.name == "k" for operation in operations)
+            width = product.heads * product.v_dim
+            return _rotated(one, mixed, width, product, keys=False) if plain else mixed
+    return mixed
 
 
 def _positioned(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from llmcalc.blueprint.operations import Gather, Ledger, Matmul, Operation, Scan, Section, State
 from llmcalc.engines.cells import F16, Slots, padded_values, slides
 from llmcalc.engines.ggml_graph import ALIGNMENT, Graph
-from llmcalc.engines.graph_attention import attention
+from llmcalc.engines.graph_attention import attention, turned_back
 from llmcalc.engines.graph_feedforward import feed_forward
 from llmcalc.engines.graph_pass import F32, Pass, parts
 from llmcalc.engines.graph_recurrence import recurrence
@@ -153,16 +153,15 @@ def _parallel(
     d, norms = section.width, sum(one.name.startswith("norm_") for one in section.operations)
     first = one.attention_first
     shared = one.norm(x, d) if norms == 1 else x
-    mixed = -1
+    waiting: list[tuple[list[Operation], int]] = []
     done = []
     for part in found:
         out = _part(one, part, shared if norms == 1 else one.norm(x, d), build)
         if any(operation.name == "attention" for operation in part) and not first:
-            mixed = out
+            waiting.append((part, out))
             continue
         done.append(_projected(one, section, part, out))
-    if mixed >= 0:
-        done.append(one.new(d, mixed))
+    done += [_projected(one, section, part, out) for part, out in waiting]
     if rows != one.tokens:
         *done, x = _chosen(one, section, rows, *done, x)
     return _sum(one, d, (*done, x))
@@ -176,7 +175,7 @@ def _beside(
     one.remembered = _remembered(section)
     attended, scanned = sorted(found, key=lambda part: any(isinstance(o, Scan) for o in part))
     mixed = _part(one, attended, one.norm(x, d), build)
-    one.waiting = (d, mixed)
+    one.waiting = (d, turned_back(one, attended, mixed))
     out = _projected(one, section, scanned, _part(one, scanned, one.norm(x, d), build))
     done: tuple[int, ...] = (one.waiting[1], out)
     one.waiting = None
@@ -202,7 +201,7 @@ def _chosen(one: Pass, section: Section, rows: int, *tensors: int) -> tuple[int,
 def _projected(one: Pass, section: Section, part: list[Operation], out: int) -> int:
     """The projection back to the residual stream; feed-forward parts end with theirs."""
     ends = any(operation.name in ("o", "out") for operation in part)
-    return one.new(section.width, out) if ends else out
+    return one.new(section.width, turned_back(one, part, out)) if ends else out
 
 
 def _part(one: Pass, operations: list[Operation], x: int, build: Build) -> int:

@@ -89,17 +89,14 @@ def _mamba(one: Pass, found: Found, x: int) -> int:
 
 
 def _deltanet(one: Pass, found: Found, x: int) -> int:
-    """Queries and keys are repeated to the value heads; the scan puts out its state too."""
+    """Queries, keys and values from one convolution; the scan puts out its state too."""
     dims = found.dims("in_qk")
     keys, values = dims["h_k"] * dims["d_k"], dims["h_v"] * dims["d_v"]
-    wide = dims["h_v"] * dims["d_k"]
     whole = one.new(2 * keys + values, x)
     rows = _rows(one, found, whole)
     state = one.graph.op(F32 * found.state("state") * one.slots.n_parallel)
     conv = _convolved(one, found, rows)
     q, k = (one.norm(conv, keys) for _ in range(2))
-    if wide > keys:
-        q, k = one.new(wide, q), one.new(wide, k)
     gates = one.new(2 * dims["h_v"], x)
     decay, beta = one.new(dims["h_v"], gates), one.new(dims["h_v"], gates)
     size = F32 * values * one.tokens + F32 * found.state("state") * one.slots.n_parallel

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import kv
 from llmcalc.engines.blocks import BlockPool, pool
+from llmcalc.engines.holding import whole_sequences
 from llmcalc.engines.kv_format import KvFormats
 from llmcalc.engines.serving import Serving
 from llmcalc.formula import formula
@@ -52,6 +53,18 @@ class Blocks:
         blocks_bytes(
             b=batch, blocks=self.pool.blocks_of_request(seq), block_bytes=self.pool.block_bytes
         )
+
+    def explain_room(self, room: int, longest: int) -> None:
+        """Record the blocks of the room, and how many sequences take so many."""
+        if self.pool.block_bytes:
+            blocks: int = blocks_of_room(room=max(0, room), block_bytes=self.pool.block_bytes)
+            whole_sequences(room=blocks, one=self.pool.blocks_of_request(longest))
+
+
+@formula("int(room / block_bytes)", source="whole blocks of the room", unit="blocks")
+def blocks_of_room(*, room: int, block_bytes: int) -> int:
+    """Blocks that a room holds."""
+    return room // block_bytes
 
 
 @formula(

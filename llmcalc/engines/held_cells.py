@@ -8,6 +8,7 @@ from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import kv
 from llmcalc.engines.cells import Held, Slots, held
 from llmcalc.engines.graph_buffer import compute_buffer
+from llmcalc.engines.holding import whole_sequences
 from llmcalc.engines.kv_format import KvFormats
 from llmcalc.engines.part import Part
 from llmcalc.engines.serving import Serving
@@ -79,6 +80,12 @@ class Cells:
             {symbol(f"{pool.name} {pool.cells} cells"): pool.bytes for pool in pools},
             "bytes",
         )
+
+    def explain_room(self, room: int, longest: int) -> None:
+        """Record the room over what one slot holds."""
+        one = self._held(1, longest)
+        if each := one.cache + one.state:
+            whole_sequences(room=max(0, room), one=each)
 
     def _held(self, batch: int, seq: int) -> Held:
         return held(self.rank, self.server.slots(batch, seq), self.formats)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from llmcalc.blueprint.operations import Cache, Ledger, Operation, State
+from llmcalc.engines.holding import whole_sequences
 from llmcalc.engines.kv_format import KvFormats
 from llmcalc.engines.serving import Serving
 from llmcalc.engines.token_pool import Contents, Pool, Rules, fill
@@ -72,6 +73,11 @@ class Pooled:
             tokens=self._pool_tokens(batch, seq), token=self.contents.token,
             share=self._share, window_token=self.contents.window_token,
         )  # fmt: skip
+
+    def explain_room(self, room: int, longest: int) -> None:
+        """Record how many sequences the tokens of the pool are."""
+        if self.contents.token:
+            whole_sequences(room=self._pool(room).tokens, one=self._paged(longest))
 
     def _pool(self, room: int) -> Pool:
         return fill(max(0, room), self.contents, self.rules)

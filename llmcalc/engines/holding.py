@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from llmcalc.engines import kv
+from llmcalc.formula import formula
 
 
 class Holding(Protocol):
@@ -33,6 +34,9 @@ class Holding(Protocol):
 
     def explain(self, batch: int, seq: int) -> None:
         """Record how the bytes follow."""
+
+    def explain_room(self, room: int, longest: int) -> None:
+        """Record how many sequences a room holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,3 +81,18 @@ class Grown:
     def explain(self, batch: int, seq: int) -> None:
         """Record window by window what a token adds."""
         kv.explain(self.profile, batch, seq)
+
+    def explain_room(self, room: int, longest: int) -> None:
+        """Record the room over what one sequence holds."""
+        if one := self.cache(1, longest) + self.state(1):
+            whole_sequences(room=max(0, room), one=one)
+
+
+@formula(
+    "int(room / one)",
+    source="the room over what one sequence of the longest length takes: bytes, blocks, tokens",
+    unit="sequences",
+)
+def whole_sequences(*, room: int, one: int) -> int:
+    """Sequences of the longest length that a room holds."""
+    return room // one

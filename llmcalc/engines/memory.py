@@ -19,7 +19,7 @@ from llmcalc.engines.part import Part
 from llmcalc.engines.placement import placed
 from llmcalc.engines.serving import Serving
 from llmcalc.engines.stage import Draft, Stage
-from llmcalc.formula import is_recording, quietly, record_sum, symbol
+from llmcalc.formula import Step, is_recording, quietly, record, record_sum, symbol
 from llmcalc.spec.quantization import Quantization
 
 
@@ -59,6 +59,14 @@ class Start:
         with quietly():
             needs = [stage.total(batch, seq) for stage in self.stages()]
         parts = self.stage(self.ranks(), needs.index(max(needs))).parts(batch, seq)
+        for part in parts:
+            if part.group == "runtime":
+                record(
+                    Step(
+                        name=symbol(part.name), text="bytes", values={"bytes": part.bytes},
+                        result=part.bytes, unit="bytes", basis=part.basis, source=part.source,
+                    )
+                )  # fmt: skip
         named = {symbol(part.name): part.bytes for part in parts}
         record_sum("total_per_gpu", named, "bytes", "modelled")
 

@@ -141,7 +141,7 @@ class ProfileRun:
 )
 def forward_bytes(*, tokens: int, d: int, copies: float, widest: int) -> int:
     """Bytes alive at the widest moment of a forward pass of one chunk."""
-    return int(tokens * (copies * d + widest) * 2)
+    return tokens * (_thousandths(copies) * d + 1_000 * widest) * 2 // 1_000
 
 
 @formula(
@@ -154,7 +154,14 @@ def sampler_bytes(
     *, seqs: int, V: int, sampler_copies: float, tokens: int, d: int, hidden_copies: float  # noqa: N803
 ) -> int:  # fmt: skip
     """Bytes while one token of each of `seqs` sequences is sampled."""
-    return int(seqs * V * sampler_copies * 4 + tokens * d * hidden_copies * 2)
+    logits = seqs * V * _thousandths(sampler_copies) * 4
+    hidden = tokens * d * _thousandths(hidden_copies) * 2
+    return (logits + hidden) // 1_000
+
+
+def _thousandths(copies: float) -> int:
+    """A constant as its file writes it, in whole numbers: bytes are not rounded twice."""
+    return round(1_000 * copies)
 
 
 def widest_layer(form: LayerScratch, rank: Ledger, serving: Serving) -> WidestLayer:

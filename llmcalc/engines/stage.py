@@ -77,6 +77,10 @@ class Stage:
         """Sequences of `longest` tokens that `room` bytes of each rank hold."""
         return self.cache.concurrency(self._share(room, longest), self._own(longest))
 
+    def explain_room(self, room: int, longest: int) -> None:
+        """Record how many sequences of `longest` tokens the room holds."""
+        self.cache.explain_room(self._share(room, longest), self._own(longest))
+
     def _share(self, room: int, longest: int) -> int:
         """What of the room the model's own cache gets beside those of its drafts."""
         if not self.drafts:

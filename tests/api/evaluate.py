@@ -34,11 +34,16 @@ def symbols(text: str) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - set(_CALLS)
 
 
+def _decimal(number: float) -> Fraction:
+    """A number as it is written: 0.92 is 92 hundredths."""
+    return Fraction(str(number))
+
+
 def _node(node: ast.expr, values: Mapping[str, int | float]) -> Fraction:
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
-        return Fraction(node.value)
+        return _decimal(node.value)
     if isinstance(node, ast.Name):
-        return Fraction(values[node.id])
+        return _decimal(values[node.id])
     if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
         return _BINARY[type(node.op)](_node(node.left, values), _node(node.right, values))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:

@@ -14,7 +14,7 @@ from llmcalc.api.fit import Question, fits
 from llmcalc.api.flops import flops
 from llmcalc.api.memory import Room, memory
 from llmcalc.api.params import params
-from llmcalc.api.setup import setup
+from llmcalc.api.setup import beside, setup
 from llmcalc.api.train import train
 from llmcalc.catalog.data import recipe
 from llmcalc.catalog.find import card, gpu
@@ -44,6 +44,31 @@ ASKED: dict[str, Callable[[ModelCard], object]] = {
     "memory int4": lambda model: memory(model, setup(weights="int4", kv="int4"), seq=777),
     "memory room": lambda model: memory(
         model, setup(weights="int8", kv="fp8"), seq=999, room=Room(gpu=gpu("h100"))
+    ),
+    "memory vllm": lambda model: memory(
+        model, setup(weights="awq", engine="vllm"), batch=3, seq=999, room=Room(gpu=gpu("h100"))
+    ),
+    "memory vllm v0 budget": lambda model: memory(
+        model, setup(engine="vllm-v0"), seq=999, room=Room(kv_budget=2**33)
+    ),
+    "memory sglang": lambda model: memory(
+        model, setup(engine="sglang"), seq=999, room=Room(gpu=gpu("h200"))
+    ),
+    "memory tensorrt-llm": lambda model: memory(
+        model, setup(engine="tensorrt-llm"), seq=999, room=Room(gpu=gpu("h200"))
+    ),
+    "memory llama.cpp": lambda model: memory(
+        model,
+        setup(weights="q4_k_m", kv="fp16", engine="llama.cpp"),
+        batch=2,
+        seq=999,
+        room=Room(gpu=gpu("4090")),
+    ),
+    "memory beside": lambda model: memory(
+        model,
+        setup(beside=beside(draft=card("gpt2"), mtp=True, max_loras=2, shared_prefix=50)),
+        batch=3,
+        seq=999,
     ),
     "memory fp8 tp": lambda model: memory(model, setup(weights="fp8", gpus=8), seq=999),
     "memory pp": lambda model: memory(model, setup(pp=3, tp=1), seq=999),

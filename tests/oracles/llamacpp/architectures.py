@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from tests.oracles.llamacpp.engine import Question
+
 ARCHITECTURES: dict[str, tuple[str, ...]] = {
     "llama": (
         "llama2-7b",
@@ -73,4 +77,27 @@ ARCHITECTURES: dict[str, tuple[str, ...]] = {
     "arctic": ("arctic-480b",),
     "deci": ("llama-3.3-nemotron-super-49b",),
     "bert": ("bert-base-uncased", "all-minilm-l6-v2"),
-}
+}  # fmt: skip
+"""Cards by architecture, the first of each the one that quick runs ask about."""
+
+NO_FLASH = ("grok",)
+"""Architectures that llama.cpp never runs with flash attention."""
+
+
+def questions(arch: str, *, first: bool) -> tuple[Question, ...]:
+    """Several settings for the first card of an architecture, two for the others."""
+    asked = QUESTIONS if first else QUESTIONS[:2]
+    if arch in NO_FLASH:
+        return tuple(replace(one, flash_attn=0) for one in asked if one.cache_type_v == "f16")
+    return asked
+
+
+QUESTIONS = (
+    Question(),
+    Question(n_ctx=8192, flash_attn=0, n_parallel=2, n_ubatch=128),
+    Question(n_ctx=16384, n_parallel=4, n_ubatch=1024),
+    Question(n_ctx=32768, n_parallel=4, kv_unified=1, n_batch=300),
+    Question(n_ctx=131072, n_ubatch=64, cache_type_k="q8_0", cache_type_v="q4_0"),
+    Question(n_ctx=2048, n_ubatch=2048, cache_type_k="q8_0", cache_type_v="q8_0"),
+    Question(n_ctx=1000, n_parallel=3, n_ubatch=2048),
+)

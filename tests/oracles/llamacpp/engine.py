@@ -28,7 +28,9 @@ kind = "ENABLED" if a["flash_attn"] else "DISABLED"
 p.flash_attn_type = getattr(x.llama_flash_attn_type, "LLAMA_FLASH_ATTN_TYPE_" + kind)
 x.Server(p)
 """
-PATIENCE = 60.0
+LAST_WORDS = ("compute buffer size", "failed to create llama_context", "error loading model")
+"""What the log says when the answer is in it, or when there will be none."""
+PATIENCE = 20.0
 """Seconds until an engine that says nothing is given up."""
 
 
@@ -76,7 +78,7 @@ def _watched(child: subprocess.Popen[bytes], sink: object) -> str:
         ended = child.poll() is not None
         sink.seek(0)  # type: ignore[attr-defined]
         text = sink.read().decode(errors="replace")  # type: ignore[attr-defined]
-        if ended or "compute buffer size" in text or "exit: " in text:
+        if ended or any(one in text for one in LAST_WORDS):
             break
     return text
 
@@ -90,9 +92,8 @@ def answers(text: str) -> dict[str, str]:
     return {
         "params": _first(r"model params\s+= ([\d.]+ \w+)", text),
         "model_size": _first(r"file size\s+= ([\d.]+ \w+)", text),
-        "n_ctx_seq": _first(r"n_ctx_seq\s+= (\d+)", text),
-        "kv_pools": ";".join(f"{cells}x{layers}x{streams}:K={k}:V={v}"
-                             for _, cells, layers, streams, _, _, k, _, v in pools),
+        "kv_pools": ";".join(f"{cells}x{layers}x{streams}:{k}:{v}"
+                             for _, cells, layers, _, streams, _, k, _, v in pools),
         "kv_self_mib": f"{sum(float(one[0]) for one in pools):.2f}" if pools else "",
         "state_mib": state[0] if state else "",
         "compute_buf_mib": _first(r"compute buffer size =\s*([\d.]+) MiB", text),
