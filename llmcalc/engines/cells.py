@@ -124,9 +124,9 @@ def slides(ledger: Ledger) -> bool:
     """
     windows = {
         operation.window
-        for section in ledger.sections
+        for section in (ledger.whole or ledger).sections
         for operation in section.operations
-        if isinstance(operation, Cache)
+        if isinstance(operation, Cache) and not operation.indexes
     }
     return len(windows) > 1
 
@@ -138,7 +138,7 @@ def padded_values(ledger: Ledger, *, flash: bool) -> tuple[int, int]:
     holds as much as the widest (Gemma 4, MiMo-V2), even one without attention (Nemotron-Super).
     """
     widths, bare, recurrent = set(), 0, False
-    for section in ledger.sections:
+    for section in (ledger.whole or ledger).sections:
         names = {operation.name for operation in section.operations}
         recurrent = recurrent or "state" in names
         if section.kind == "layer" and "attention" not in names:
@@ -183,7 +183,8 @@ def held(
                 total[2] += values * section.times
     if bare and sums:
         next(iter(sums.values()))[2] += bare * wide
-    pools = tuple(_pool(name, cells, one, slots, formats) for (name, cells), one in sums.items())
+    ordered = sorted(sums.items(), key=lambda item: item[0][0] == "window")
+    pools = tuple(_pool(name, cells, one, slots, formats) for (name, cells), one in ordered)
     return Held(pools=pools, state=state * STATE_BYTES * slots.n_parallel)
 
 

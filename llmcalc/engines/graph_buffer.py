@@ -56,12 +56,14 @@ def output_buffer(ledger: Ledger, slots: Slots) -> int:
 
 def graph(ledger: Ledger, slots: Slots, formats: KvFormats, *, flash: bool, build: Build) -> Graph:
     """All tensors of a micro-batch's way from token numbers to logits."""
-    tokens = -(-slots.tokens // slots.streams) * slots.streams
+    room = slots.cells * slots.streams
     sections = {section.name: section for section in ledger.sections}
     causal = any(
         operation.__class__.__name__ in ("Cache", "State")
         for section in ledger.sections for operation in section.operations
     )  # fmt: skip
+    tokens = slots.tokens if causal else min(slots.n_ubatch, slots.n_batch, room)
+    tokens = -(-tokens // slots.streams) * slots.streams
     one = Pass(
         graph=Graph(), slots=slots, formats=formats, flash=flash, tokens=tokens,
         sliding=slides(ledger), caching=causal, fused=fused(ledger),

@@ -81,6 +81,8 @@ def _mamba(one: Pass, found: Found, x: int) -> int:
         dt = one.new(found.width("dt"), one.new(low, more))
     scanned = F32 * inner * one.tokens + F32 * found.state("state") * one.slots.n_parallel
     y = one.graph.op(scanned, conv, dt, more)
+    others = F32 * found.state("state") * (one.slots.n_parallel - 1)
+    one.graph.use(one.graph.op(others))
     one.graph.use(y)
     one.under_way()
     gate, kept = one.new(inner, whole), one.new(inner, conv)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import kv
@@ -104,7 +104,8 @@ class GraphRun:
 
     def bytes(self, batch: int, seq: int) -> int:
         """Bytes for slots of so many tokens; remembered, since a search asks again."""
-        slots = self.server.slots(batch, seq)
+        asked = self.server.slots(batch, seq)
+        slots = replace(asked, n_ctx=asked.cells * asked.streams)
         if slots not in self._known:
             self._known[slots] = compute_buffer(self.ledger, slots, self.formats, flash=self.flash)
         return self._known[slots]

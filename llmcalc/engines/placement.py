@@ -11,7 +11,7 @@ from llmcalc.engines.serving import Serving
 
 def placed(ledger: Ledger, serving: Serving) -> tuple[Ledger, Ledger]:
     """The operations whose weights are on devices, and those whose weights are on the host."""
-    if not serving.runtime.embedding_on_host:
+    if not (serving.runtime.embedding_on_host and serving.on_device):
         return ledger, ledger._replace(sections=(), order=())
     asked = serving.settings.n_gpu_layers
     depth = len(ledger.order)

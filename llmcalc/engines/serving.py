@@ -25,11 +25,13 @@ class Serving:
 
     runtime: Runtime
     settings: Settings
+    on_device: bool = True
+    """Whether a device with memory of its own is named; else all stands in one memory."""
 
     @property
-    def key(self) -> tuple[str, Settings]:
+    def key(self) -> tuple[str, Settings, bool]:
         """What tells two servings apart."""
-        return self.runtime.name, self.settings
+        return self.runtime.name, self.settings, self.on_device
 
     @property
     def assumptions(self) -> dict[str, str | int]:
@@ -104,7 +106,10 @@ def serve(runtime: Runtime, wanted: Settings, place: Place) -> Serving:
 
         share = static_share(place.memory // MIB, tp=place.ranks)
         chosen.setdefault("mem_fraction_static", share)
-    return Serving(runtime=runtime, settings=replace(Settings(), **chosen))
+    on_device = place.memory > 0 or wanted.n_gpu_layers is not None
+    return Serving(
+        runtime=runtime, settings=replace(Settings(), **chosen), on_device=on_device
+    )
 
 
 def _given(wanted: Settings) -> Iterator[tuple[str, int | float]]:
