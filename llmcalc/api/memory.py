@@ -136,7 +136,7 @@ def memory(
         serving = planner.serving(ask)
         stage = fullest(stages, shape.batch, seq)
         found = _limits(stages, shape, serving, parallel.replicas, place)
-        host = planner.host(ask)
+        host = planner.host(ask, parallel)
         result = _result(card, chosen, batch, stage, host, shape, serving, parallel, place, found)
     planner.explain(ask, parallel, shape.batch, seq)
     if is_recording():

@@ -1,4 +1,4 @@
-"""How much memory does a graph of tensors need at once, as ggml's allocator lays them out?
+"""How much memory does a graph of tensors need at once? As ggml's allocator lays them out.
 
 A tensor is placed when it is computed and freed after its last use; an operation may overwrite its
 own input where that is used nowhere else. Free room is taken from the tightest hole, else from the

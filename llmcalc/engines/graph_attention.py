@@ -113,6 +113,9 @@ def _stored(
     if one.padded_values > d_v:
         d_v = one.padded_values
         v = one.new(d_v, v)
+    if not one.indexed:
+        one.graph.use(v)
+        return ()
     each = 1 if one.flash else d_v
     one.graph.use(v, one.shared(f"v cells {pool} {each}", INDEX * one.tokens * each))
     return ()

@@ -26,11 +26,23 @@ class Build:
     """Whether a batch may mix tokens and embeddings, which keeps room for both (2026)."""
     all_outputs: bool = False
     """Whether room is kept for logits of a whole micro-batch, as before 2026 and in llama-cli."""
+    table_on_host: bool = False
+    """Whether the token table is looked up on the host, as for every GPU: its rows come in."""
+    cell_indexes: bool = True
+    """Whether cells to write to are an input (since July 2025) or a place in the graph."""
+    copies: int = 1
+    """Of each input: 4 where several devices work as a pipeline."""
     alignment: int = ALIGNMENT
     absorbed: bool = True
 
 
 CURRENT = Build()
+"""Build 11549 (2026-10) on the CPU, where every recorded dry run comes from."""
+
+GPU_BEFORE_2026 = Build(
+    mixed_input=False, all_outputs=True, table_on_host=True, cell_indexes=False, alignment=128
+)
+"""CUDA and Vulkan logs of 2024 and 2025: 560.00, 312.75 and 633.50 MiB come out to the hundredth."""
 
 
 def compute_buffer(
@@ -66,7 +78,8 @@ def graph(ledger: Ledger, slots: Slots, formats: KvFormats, *, flash: bool, buil
     tokens = -(-tokens // slots.streams) * slots.streams
     one = Pass(
         graph=Graph(), slots=slots, formats=formats, flash=flash, tokens=tokens,
-        sliding=slides(ledger), caching=causal, fused=fused(ledger),
+        sliding=slides(ledger), caching=causal, indexed=build.cell_indexes, copies=build.copies,
+        fused=fused(ledger),
         attention_first=ledger.family == "phi",
         padded_values=padded_values(ledger, flash=flash)[0],
     )  # fmt: skip
@@ -110,6 +123,8 @@ def _remembered(section: Section) -> int:
 def _embedded(one: Pass, ledger: Ledger, build: Build) -> int:
     """Rows of the token table; embeddings given instead of tokens have room beside them."""
     d, number = ledger.hidden_size, F32 * one.tokens
+    if build.table_on_host:
+        return one.graph.input(d * number * build.copies)
     x = one.new(d, one.graph.input(number))
     one.graph.input(d * number)
     if build.mixed_input:
@@ -215,6 +230,10 @@ def _part(one: Pass, operations: list[Operation], x: int, build: Build) -> int:
     return feed_forward(one, operations, x)
 
 
+SANDWICH = 4
+"""Norms of a layer that has one on both sides of each part; GLM-4-0414 splits its projections."""
+
+
 def fused(ledger: Ledger) -> bool:
     """Whether the family's files hold queries, keys and values as one matrix.
 
@@ -230,5 +249,5 @@ def fused(ledger: Ledger) -> bool:
     return {
         "bloom": True, "mpt": True, "gpt": True, "gpt-neox": True, "pythia": True,
         "falcon": "gate" not in named and "up" in named, "starcoder": tables > 1,
-        "phi": dense and not biased, "glm": dense and biased and norms == 2,
+        "phi": dense and not biased, "glm": dense and biased and norms < SANDWICH,
     }.get(ledger.family, False)  # fmt: skip

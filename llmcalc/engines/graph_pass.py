@@ -29,6 +29,10 @@ class Pass:
     sliding: bool
     caching: bool
     """False for an encoder: keys and values are those of the micro-batch, and no cache is kept."""
+    indexed: bool = True
+    """Whether the cells to write to are an input."""
+    copies: int = 1
+    """Of each input."""
     fused: bool = False
     """Whether one matrix makes queries, keys and values, which then stay as long as any is used."""
     attention_first: bool = False
@@ -56,7 +60,7 @@ class Pass:
     def shared(self, name: str, size: int) -> int:
         """An input that all layers use, made where it is first used."""
         if name not in self.inputs:
-            self.inputs[name] = self.graph.input(size)
+            self.inputs[name] = self.graph.input(size * self.copies)
         return self.inputs[name]
 
     def under_way(self, *, experts: bool = False) -> None:

@@ -6,6 +6,7 @@ engine lays them out (layouts.py).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from llmcalc.blueprint.operations import Ledger
@@ -21,6 +22,8 @@ from llmcalc.engines.serving import Serving
 from llmcalc.engines.stage import Draft, Stage
 from llmcalc.formula import Step, is_recording, quietly, record, record_sum, symbol
 from llmcalc.spec.quantization import Quantization
+
+GIB = 2**30
 
 
 def overheads(serving: Serving, *, alone: bool) -> tuple[Part, ...]:
@@ -73,6 +76,9 @@ class Start:
     def host(self) -> Host:
         """What stays on the host: layers and tables that no device holds."""
         _, rest = placed(self.ledger, self.serving)
+        if not rest.sections:
+            moved = sum(self._moved(weights.by_group(rank, self.format)) for rank in self.ranks())
+            return Host(weights=moved * self.parallel.gpus // self.parallel.pp)
         cache = holding([rest], 0, self.kv, self.serving) if rest.order else None
         return Host(weights=sum(weights.by_group(rest, self.format).values()), cache=cache)
 
@@ -90,6 +96,8 @@ class Start:
         """What the rank of one stage holds; the last stage proposes tokens too."""
         rank = ranks[number]
         held = weights.by_group(rank, self.format)
+        if moved := self._moved(held):
+            held = held | {"moved to the host": -moved}
         parallel, serving = self.parallel, self.serving
         taken = (
             *self.beside.parts(rank),
@@ -109,6 +117,11 @@ class Start:
             fixed=sum(held.values()) + sum(fixed),
             outside=sum(part.bytes for part in taken if part.name in on_top),
         )
+
+    def _moved(self, held: Mapping[str, int]) -> int:
+        """Bytes of a rank's layers that are kept on the host, as far as there are so many."""
+        layers = sum(size for name, size in held.items() if name not in ("embedding", "head"))
+        return min(int((self.serving.settings.cpu_offload_gb or 0) * GIB), layers)
 
     def _drafts(self) -> tuple[Draft, ...]:
         """Models that propose tokens, cut over the tensor ranks as the model is."""

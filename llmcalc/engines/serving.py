@@ -107,9 +107,7 @@ def serve(runtime: Runtime, wanted: Settings, place: Place) -> Serving:
         share = static_share(place.memory // MIB, tp=place.ranks)
         chosen.setdefault("mem_fraction_static", share)
     on_device = place.memory > 0 or wanted.n_gpu_layers is not None
-    return Serving(
-        runtime=runtime, settings=replace(Settings(), **chosen), on_device=on_device
-    )
+    return Serving(runtime=runtime, settings=replace(Settings(), **chosen), on_device=on_device)
 
 
 def _given(wanted: Settings) -> Iterator[tuple[str, int | float]]:

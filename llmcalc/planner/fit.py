@@ -145,11 +145,11 @@ class Planner:
             return ask
         return replace(ask, capacity=int(COMFORT * ask.capacity))
 
-    def host(self, ask: Ask) -> Host:
+    def host(self, ask: Ask, parallel: Parallel) -> Host:
         """What stays in the memory of the host."""
-        key = (ask.weights.name, ask.kv, self.serving(ask).key)
+        key = (ask.weights.name, ask.kv, self.serving(ask).key, parallel)
         if key not in self._hosts:
-            self._hosts[key] = self.start(ask, Parallel()).host()
+            self._hosts[key] = self.start(ask, parallel).host()
         return self._hosts[key]
 
     def split(self, ask: Ask) -> Parallel:
@@ -190,7 +190,7 @@ class Planner:
             parallel=parallel,
             stage=stage,
             stages=stages,
-            host=self.host(ask),
+            host=self.host(ask, parallel),
             serving=serving,
             batch=batch,
             context=self.limit,

@@ -155,3 +155,33 @@ def test_a_state_does_not_grow_so_nothing_ends_the_context() -> None:
     assert (found.kv_bytes_per_token, found.kv_tokens, found.max_context) == (0, None, None)
     assert found.max_concurrency is not None
     assert "other weights" not in {part.name for part in found.parts}
+
+
+def test_weights_that_vllm_moves_to_the_host_leave_the_gpu() -> None:
+    """5 GiB of each of two ranks, so 10 GiB on the host; never more than its layers."""
+    plain = {"engine": "vllm", "tp": 2}
+    moved = plain | {"settings": Settings(cpu_offload_gb=5)}
+    room = Room(gpu=gpu("h100"))
+    whole, less = (_result("llama2-70b", asked, room=room) for asked in (plain, moved))
+    assert whole.per_gpu.weights - less.per_gpu.weights == 5 * GIB
+    assert (whole.host, less.host) == (0, 10 * GIB)
+    assert (less.kv_room or 0) - (whole.kv_room or 0) == 5 * GIB
+    all_of_it = plain | {"settings": Settings(cpu_offload_gb=500)}
+    assert _result("llama2-70b", all_of_it, room=room).per_gpu.weights == 2 * 32_000 * 8_192
+
+
+def test_llama_cpp_keeps_the_embedding_and_the_first_layers_on_the_host() -> None:
+    """Llama-3-8B in f16: 1,050,673,152 B of embedding, a 32nd of the layers each."""
+    layer = (8_030_261_248 - 2 * 128_256 * 4_096 - 4_096) // 32
+    norms, room = 2 * 4_096, Room(gpu=gpu("rtx-3090"))
+    asked = {"engine": "llama.cpp", "weights": "fp16", "kv": "fp16"}
+    for layers in (0, 10, 32):
+        settings = {"settings": Settings(n_gpu_layers=layers)}
+        found = _result("llama3-8b", asked | settings, room=room, seq=1_024)
+        cache = 1_024 * 131_072 // 32
+        assert found.per_gpu.weights == layers * (2 * layer + 2 * norms)
+        assert found.per_gpu.kv_cache == layers * cache
+        rest = 2 * (8_030_261_248 - layers * layer) + 4_096 * 2
+        assert found.host == rest + (32 - layers) * (2 * norms + cache)
+    full = _result("llama3-8b", asked, room=room)
+    assert full.host == 1_050_673_152

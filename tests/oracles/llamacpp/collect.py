@@ -1,7 +1,8 @@
 """Ask the real llama.cpp about every shared architecture; its answers become rows.
 
-    python -m tests.oracles.llamacpp.collect    (from the repository's root, with xllamacpp and gguf)
+    python -m tests.oracles.llamacpp.collect
 
+from the root of the repository, with xllamacpp and gguf installed,
 writes llmcalc/measurements/llamacpp_live.tsv anew. A refusal of the engine (a head of 80 in blocks
 of 32, keys and values of a latent in different types) is no row.
 """
@@ -9,7 +10,7 @@ of 32, keys and values of a latent in different types) is no row.
 from __future__ import annotations
 
 import csv
-import datetime
+import datetime as dt
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -31,7 +32,7 @@ COLUMNS = (
 
 def rows() -> Iterator[dict[str, str]]:
     """One row an answer, in the order of the architectures."""
-    engine, today = version("xllamacpp"), datetime.datetime.now(tz=datetime.UTC).date()
+    engine, today = version("xllamacpp"), dt.datetime.now(tz=dt.UTC).date()
     same = {"source": f"xllamacpp {engine}, CPU build, dry run, {today}", "engine": "llama.cpp"}
     same |= {"build": engine.rsplit(".", 1)[-1], "ftype": KIND}
     number = 0
@@ -40,7 +41,7 @@ def rows() -> Iterator[dict[str, str]]:
             for question in questions(arch, first=card == cards[0]):
                 answer = answers(ask(find.card(card), arch, question, kind=KIND))
                 if not answer["compute_buf_mib"]:
-                    print(f"refused: {arch} {card} {question}", file=sys.stderr)
+                    sys.stderr.write(f"refused: {arch} {card} {question}\n")
                     continue
                 number += 1
                 asked = {name: str(value) for name, value in asdict(question).items()}

@@ -1,4 +1,4 @@
-"""Ask the real llama.cpp what a model would need: its dry run logs every buffer and reads no data."""
+"""Ask the real llama.cpp what a model would need: its dry run logs buffers and reads no data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ import json, sys, xllamacpp as x
 a = json.loads(sys.argv[2])
 p = x.CommonParams()
 p.model.path, p.warmup, p.verbosity = sys.argv[1], False, 5
-p.n_ctx, p.n_parallel, p.n_batch, p.n_ubatch = a["n_ctx"], a["n_parallel"], a["n_batch"], a["n_ubatch"]
+for name in ("n_ctx", "n_parallel", "n_batch", "n_ubatch"):
+    setattr(p, name, a[name])
 p.kv_unified = bool(a["kv_unified"])
 p.embedding = bool(a["embedding"])
 p.cache_type_k = getattr(x.ggml_type, "GGML_TYPE_" + a["cache_type_k"].upper())
@@ -86,8 +87,8 @@ def _watched(child: subprocess.Popen[bytes], sink: object) -> str:
 def answers(text: str) -> dict[str, str]:
     """What the log says, under the columns of `llmcalc/measurements/llamacpp_live.tsv`."""
     pools = re.findall(
-        r"llama_kv_cache: size =\s*([\d.]+) MiB \(\s*(\d+) cells,\s*(\d+) layers,\s*(\d+)/(\d+) seqs\),"
-        r" K \((\w+)\):\s*([\d.]+) MiB, V \((\w+)\):\s*([\d.]+) MiB", text)  # fmt: skip
+        r"llama_kv_cache: size =\s*([\d.]+) MiB \(\s*(\d+) cells,\s*(\d+) layers,\s*(\d+)/(\d+) seqs\)"
+        r", K \((\w+)\):\s*([\d.]+) MiB, V \((\w+)\):\s*([\d.]+) MiB", text)  # fmt: skip
     state = re.findall(r"llama_memory_recurrent: size =\s*([\d.]+) MiB", text)
     return {
         "params": _first(r"model params\s+= ([\d.]+ \w+)", text),

@@ -161,7 +161,7 @@ def _moe(part: Moe, d: int, arch: str) -> Shapes:
     return found
 
 
-def _mamba1(part: Mamba1, d: int, arch: str) -> Shapes:
+def _mamba1(part: Mamba1, d: int, _arch: str) -> Shapes:
     inner, n, r = part.intermediate_size, part.state_size, part.dt_rank
     found: Shapes = {
         "ssm_in.weight": (2 * inner, d), "ssm_conv1d.weight": (inner, part.conv_kernel),
@@ -175,7 +175,7 @@ def _mamba1(part: Mamba1, d: int, arch: str) -> Shapes:
     return found
 
 
-def _mamba2(part: Mamba2, d: int, arch: str) -> Shapes:
+def _mamba2(part: Mamba2, d: int, _arch: str) -> Shapes:
     h, groups, inner = part.num_heads, part.n_groups, part.num_heads * part.head_dim
     channels = inner + 2 * groups * part.state_size
     found: Shapes = {
@@ -201,7 +201,7 @@ def _deltanet(part: GatedDeltaNet, d: int, arch: str) -> Shapes:
     return found | {"ssm_beta.weight": (h_v, d), "ssm_alpha.weight": (h_v, d)}
 
 
-def _kimi(part: KimiDelta, d: int, arch: str) -> Shapes:
+def _kimi(part: KimiDelta, d: int, _arch: str) -> Shapes:
     h, d_h = part.num_heads, part.head_dim
     inner = h * d_h
     found: Shapes = {f"attn_{name}.weight": (inner, d) for name in "qkv"}
