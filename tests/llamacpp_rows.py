@@ -15,6 +15,9 @@ MIB = 1 << 20
 EXPANDED = ("minicpm3",)
 """Architectures whose latent attention caches keys and values of each head."""
 
+DEEPSTACK = ("qwen3vl", "qwen3vlmoe")
+"""Architectures whose embeddings carry what three more layers are fed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicted:
@@ -36,7 +39,9 @@ def predicted(row: Mapping[str, str]) -> Predicted:
         KV_FORMATS[ALIASES.get(row[name], row[name])] for name in ("cache_type_k", "cache_type_v")
     )
     formats = KvFormats(keys=keys, values=values)
-    build = Build(absorbed=row["arch"] not in EXPANDED)
+    build = Build(
+        absorbed=row["arch"] not in EXPANDED, input_widths=4 if row["arch"] in DEEPSTACK else 1
+    )
     return Predicted(
         held=held(ledger, slots, formats, absorbed=build.absorbed, flash=flash),
         compute=compute_buffer(ledger, slots, formats, flash=flash, build=build),

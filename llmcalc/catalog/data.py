@@ -9,6 +9,7 @@ from llmcalc.catalog.policy import remark_free, resolved, split_group
 from llmcalc.catalog.shelf import Shelf, canonical
 from llmcalc.catalog.suggest import nearest
 from llmcalc.errors import UsageError
+from llmcalc.spec.efficiency import Efficiency
 from llmcalc.spec.quantization import PolicyFile, Quantization
 from llmcalc.spec.recipe import Recipe
 from llmcalc.spec.runtime import Runtime
@@ -17,6 +18,9 @@ from llmcalc.spec.storage import Scheme
 RUNTIMES: Shelf[Runtime] = Shelf(kind=Runtime, word="runtime", folder="runtimes")
 POLICIES: Shelf[PolicyFile] = Shelf(kind=PolicyFile, word="weight format", folder="quantization")
 SCHEMES: Shelf[Scheme] = Shelf(kind=Scheme, word="scheme of weight formats", folder="schemes")
+EFFICIENCIES: Shelf[Efficiency] = Shelf(
+    kind=Efficiency, word="efficiency file", folder="efficiency"
+)
 RECIPES: Shelf[Recipe] = Shelf(kind=Recipe, word="precision recipe", folder="recipes")
 
 
@@ -68,6 +72,12 @@ def _whole(found: PolicyFile) -> Quantization:
 @lru_cache
 def _scheme(name: str) -> Scheme:
     return SCHEMES.find(name) or _unknown(SCHEMES, name)
+
+
+@lru_cache(maxsize=64)
+def efficiency(name: str) -> Efficiency:
+    """What engines reach of a device's peaks. Raises UsageError where there is no such file."""
+    return EFFICIENCIES.find(name) or _unknown(EFFICIENCIES, name)
 
 
 def recipe(name: str) -> Recipe:

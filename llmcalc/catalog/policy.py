@@ -39,6 +39,7 @@ def resolved(found: PolicyFile, scheme: Scheme, group: int | None) -> Quantizati
         scheme=scheme,
         default=found.default,
         group=group,
+        computed=found.computed,
         imatrix=found.imatrix,
         rules=rules,
     )

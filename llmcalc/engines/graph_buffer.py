@@ -8,11 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from llmcalc.blueprint.operations import Gather, Ledger, Matmul, Operation, Scan, Section, State
+from llmcalc.blueprint.operations import (
+    Cache,
+    Gather,
+    Ledger,
+    Matmul,
+    Operation,
+    Scan,
+    Section,
+    State,
+)
 from llmcalc.engines.cells import F16, Slots, padded_values, slides
 from llmcalc.engines.ggml_graph import ALIGNMENT, Graph
 from llmcalc.engines.graph_attention import attention, turned_back
+from llmcalc.engines.graph_families import attention_first, fused
 from llmcalc.engines.graph_feedforward import feed_forward
+from llmcalc.engines.graph_order import ahead, own_inputs, remembered, shortened
 from llmcalc.engines.graph_pass import F32, Pass, parts
 from llmcalc.engines.graph_recurrence import recurrence
 from llmcalc.engines.kv_format import KvFormats
@@ -24,6 +35,9 @@ class Build:
 
     mixed_input: bool = True
     """Whether a batch may mix tokens and embeddings, which keeps room for both (2026)."""
+    input_widths: int = 1
+    """Times hidden_size that an embedding given instead of a token has (Qwen3-VL: 4, its vision
+    tower feeds the first three layers too)."""
     all_outputs: bool = False
     """Whether room is kept for logits of a whole micro-batch, as before 2026 and in llama-cli."""
     table_on_host: bool = False
@@ -42,7 +56,7 @@ CURRENT = Build()
 GPU_BEFORE_2026 = Build(
     mixed_input=False, all_outputs=True, table_on_host=True, cell_indexes=False, alignment=128
 )
-"""CUDA and Vulkan logs of 2024 and 2025: 560.00, 312.75 and 633.50 MiB come out to the hundredth."""
+"""CUDA logs of 2024 and 2025: 560.00, 312.75 and 633.50 MiB come out to the hundredth."""
 
 
 def compute_buffer(
@@ -71,7 +85,7 @@ def graph(ledger: Ledger, slots: Slots, formats: KvFormats, *, flash: bool, buil
     room = slots.cells * slots.streams
     sections = {section.name: section for section in ledger.sections}
     causal = any(
-        operation.__class__.__name__ in ("Cache", "State")
+        isinstance(operation, (Cache, State))
         for section in ledger.sections for operation in section.operations
     )  # fmt: skip
     tokens = slots.tokens if causal else min(slots.n_ubatch, slots.n_batch, room)
@@ -80,16 +94,19 @@ def graph(ledger: Ledger, slots: Slots, formats: KvFormats, *, flash: bool, buil
         graph=Graph(), slots=slots, formats=formats, flash=flash, tokens=tokens,
         sliding=slides(ledger), caching=causal, indexed=build.cell_indexes, copies=build.copies,
         fused=fused(ledger),
-        attention_first=ledger.family == "phi",
+        attention_first=attention_first(ledger),
         padded_values=padded_values(ledger, flash=flash)[0],
     )  # fmt: skip
-    x = _embedded(one, ledger, build)
+    x = embedded = _embedded(one, ledger, build)
     rows = tokens if build.all_outputs or not causal else slots.n_parallel
-    for number, name in enumerate(ledger.order, start=1):
-        last = number == len(ledger.order)
-        one.remembered = _ahead(sections, ledger.order[number:])
+    order = ledger.order if own_inputs(ledger) else shortened(ledger.order)
+    for number, name in enumerate(order, start=1):
+        last = number == len(order)
+        one.remembered = ahead(sections, order[number:])
         one.late = any(operation.name == "router" for operation in sections[name].operations)
         x = _layer(one, sections[name], x, rows if last else tokens, build)
+        if number < build.input_widths:
+            x = one.new(ledger.hidden_size, x, embedded, inplace=True)
     x = one.norm(x, ledger.hidden_size)
     if head := _head_width(ledger):
         one.new(head, x)
@@ -104,32 +121,18 @@ def _head_width(ledger: Ledger) -> int:
     return 0
 
 
-def _ahead(sections: dict[str, Section], order: tuple[str, ...]) -> int:
-    """What the next state-space layer remembers of its inputs, unless attention comes first."""
-    for name in order:
-        names = {operation.name for operation in sections[name].operations}
-        if "in_z" in names and "in_qk" not in names:
-            return _remembered(sections[name])
-        if names & {"attention", "scan", "router"}:
-            return 0
-    return 0
-
-
-def _remembered(section: Section) -> int:
-    return sum(one.elements for one in section.operations
-               if isinstance(one, State) and one.name == "conv_state")  # fmt: skip
-
-
 def _embedded(one: Pass, ledger: Ledger, build: Build) -> int:
     """Rows of the token table; embeddings given instead of tokens have room beside them."""
     d, number = ledger.hidden_size, F32 * one.tokens
     if build.table_on_host:
         return one.graph.input(d * number * build.copies)
+    wide = d * build.input_widths
     x = one.new(d, one.graph.input(number))
-    one.graph.input(d * number)
+    one.graph.input(wide * number)
     if build.mixed_input:
         looked_up = one.new(d, one.graph.input(number))
-        given = one.new(d, one.graph.input(d * number))
+        x, looked_up = (one.new(wide, row) if wide > d else row for row in (x, looked_up))
+        given = one.new(wide, one.graph.input(wide * number))
         one.graph.use(looked_up, one.graph.input(2 * number))
         del given  # a view of it is never used, so that it is never freed
     first = next(section for section in ledger.sections if section.kind == "first")
@@ -189,7 +192,7 @@ def _beside(
 ) -> int:
     """Attention beside a scan: what it mixed is projected once the scan is under way."""
     d = section.width
-    one.remembered = _remembered(section)
+    one.remembered = remembered(section)
     attended, scanned = sorted(found, key=lambda part: any(isinstance(o, Scan) for o in part))
     mixed = _part(one, attended, one.norm(x, d), build)
     one.waiting = (d, turned_back(one, attended, mixed))
@@ -228,26 +231,3 @@ def _part(one: Pass, operations: list[Operation], x: int, build: Build) -> int:
     if "attention" in names:
         return attention(one, operations, x, absorbed=build.absorbed)
     return feed_forward(one, operations, x)
-
-
-SANDWICH = 4
-"""Norms of a layer that has one on both sides of each part; GLM-4-0414 splits its projections."""
-
-
-def fused(ledger: Ledger) -> bool:
-    """Whether the family's files hold queries, keys and values as one matrix.
-
-    Read off the converters of llama.cpp (conversion/ and MODEL_TENSORS of its gguf package).
-    """
-    operations = [one for section in ledger.sections for one in section.operations]
-    named = {one.name: one for one in operations}
-    q = named.get("q")
-    biased = isinstance(q, Matmul) and q.bias is not None
-    tables = sum(len(one.weights) for one in operations if isinstance(one, Gather))
-    norms = sum(name.startswith("norm_") for name in named)
-    dense = "gate" in named and "router" not in named
-    return {
-        "bloom": True, "mpt": True, "gpt": True, "gpt-neox": True, "pythia": True,
-        "falcon": "gate" not in named and "up" in named, "starcoder": tables > 1,
-        "phi": dense and not biased, "glm": dense and biased and norms < SANDWICH,
-    }.get(ledger.family, False)  # fmt: skip

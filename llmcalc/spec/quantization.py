@@ -28,6 +28,8 @@ class PolicyFile:
     """Format of the weights that no rule is for."""
     group: Count | None = None
     """Columns that share a scale, where its formats leave that open."""
+    computed: Bits = 16
+    """Bits of the operands that products are computed with; 16 where weights are widened first."""
     imatrix: Bool = False
     """Whether such files are made with an importance matrix."""
     rules: tuple[Rule, ...] = ()
@@ -45,6 +47,7 @@ class Quantization:
     scheme: Scheme
     default: str
     group: int | None = None
+    computed: float = 16
     imatrix: bool = False
     rules: tuple[Rule, ...] = ()
     """All of them in order, those of the scheme last."""

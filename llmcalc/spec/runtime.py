@@ -192,6 +192,8 @@ class Runtime:
     """Whether what sequences start with in common is cached once."""
     kv_apart: Bool = False
     """Whether keys and values may be stored in different formats."""
+    efficiency: Name = "served"
+    """The file that says what it reaches of a device's peaks."""
     like: Name | None = None
     """A runtime whose measured errors stand beside its numbers where it has none of its own."""
     stored_as: dict[Name, Name] = field(default_factory=dict)

@@ -72,3 +72,32 @@ def test_layers_of_one_device_cache_their_part() -> None:
     ledger = lower(find.card("gemma3-27b-text"))
     both = [share(ledger, ledger.order[:31]), share(ledger, ledger.order[31:])]
     assert sum(held(one, Slots()).cache for one in both) == held(ledger, Slots()).cache
+
+
+POOLERS = ("bert",)
+"""Architectures whose files leave out a layer that our cards count (BERT's pooler)."""
+
+
+def test_the_engine_counts_our_parameters() -> None:
+    """Files written from cards hold what the cards hold, to the digits that the engine prints."""
+    different = {}
+    for row in ROWS:
+        if row["arch"] in POOLERS or row["model"] in different:
+            continue
+        count = text_parameters(row["model"])
+        size, unit = next(one for one in ((1e12, "T"), (1e9, "B"), (1e6, "M")) if count >= one[0])
+        different[row["model"]] = (f"{count / size:.2f} {unit}", row["params"])
+    assert len(different) > 80
+    assert not {name: pair for name, pair in different.items() if pair[0] != pair[1]}
+
+
+def text_parameters(name: str) -> int:
+    """Learned elements of the language model, tied weights once, towers left out."""
+    return sum(
+        weight.numel * section.times
+        for section in lower(find.card(name)).sections
+        if section.stream == "text"
+        for operation in section.operations
+        for weight in getattr(operation, "weights", ())
+        if weight.learned or weight.component != "lm_head"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import resources
 from statistics import median
@@ -13,14 +14,21 @@ from llmcalc.blueprint import lower
 from llmcalc.catalog import find
 from llmcalc.engines.cells import Slots
 from llmcalc.engines.graph_buffer import GPU_BEFORE_2026, compute_buffer
+from llmcalc.engines.graph_order import shortened
 from tests.engines.test_cells import ROWS
 from tests.llamacpp_rows import MIB, compute_error
 
 MISSED = {
-    "lc363": "granite-4.0-h-micro, micro-batch 2,048: 280 MiB for the engine's 317",
-    "lc454": "falcon-h1-34b, micro-batch 64, cache in blocks: 38.1 MiB for the engine's 41.3",
+    ("granite-4.0-h-micro", "2048", "2048"): "280 MiB for the engine's 317",
+    ("falcon-h1-34b", "131072", "64"): "38.1 MiB for the engine's 41.3",
 }
-"""Rows beyond 2 %: a state-space layer's tensor misses a hole that ours finds. Not explained."""
+"""Model, n_ctx and n_ubatch of what is more than 2 % off: where state-space layers follow each
+other, one of their tensors misses a hole that ours finds. Not explained."""
+
+
+def missed(row: Mapping[str, str]) -> bool:
+    """Whether we know that a row is off."""
+    return (row["model"], row["n_ctx"], row["n_ubatch"]) in MISSED
 
 
 @pytest.mark.parametrize("arch", sorted({row["arch"] for row in ROWS}))
@@ -29,7 +37,7 @@ def test_every_architecture_within_two_percent(arch: str) -> None:
     errors = {row["row_id"]: compute_error(row) for row in rows}
     beyond = {name: error for name, error in errors.items() if abs(error) > 0.02}
     assert rows
-    assert set(beyond) == {name for name in MISSED if name in errors}, beyond
+    assert set(beyond) == {row["row_id"] for row in rows if missed(row)}, beyond
 
 
 def test_most_rows_are_exact() -> None:
@@ -49,7 +57,7 @@ def test_most_rows_are_exact() -> None:
     ],
 )
 def test_gpu_logs_that_others_published(
-    row: str, card: str, slots: Slots, flash: bool, copies: int
+    row: str, card: str, slots: Slots, *, flash: bool, copies: int
 ) -> None:
     """The first device of CUDA logs of 2024 and 2025; a pipeline of devices copies its inputs.
 
@@ -62,3 +70,11 @@ def test_gpu_logs_that_others_published(
     build = replace(GPU_BEFORE_2026, copies=copies)
     size = compute_buffer(lower(find.card(card)), slots, flash=flash, build=build)
     assert size / MIB == pytest.approx(measured, rel=0.02)
+
+
+def test_more_repeats_of_a_pattern_change_nothing() -> None:
+    """Five local layers to a global one, ten times, and what is left."""
+    order = (*("local",) * 5, "global") * 10 + ("local",) * 2
+    assert shortened(order) == (*("local",) * 3, "global") * 3 + ("local",) * 2
+    assert shortened(("dense",) * 80) == ("dense",) * 3
+    assert shortened(("a", "b", "a")) == ("a", "b", "a")

@@ -67,6 +67,16 @@ KINDS = (
         ),
     ),
     Kind(
+        name="llamacpp_live",
+        config=_names(
+            "engine build model arch ftype n_ctx n_batch n_ubatch n_parallel kv_unified"
+            " cache_type_k cache_type_v flash_attn"
+        ),
+        measured=_names(
+            "params model_size kv_self_mib kv_pools state_mib compute_buf_mib output_buf_mib"
+        ),
+    ),
+    Kind(
         name="oom",
         config=_names(
             "date engine model quant gpu gpu_total_gib n_gpu parallelism gmu max_model_len"

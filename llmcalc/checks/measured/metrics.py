@@ -167,6 +167,10 @@ METRICS: dict[str, tuple[Metric, ...]] = {
             how="MiB of the graph of one micro-batch",
         ),
     ),
+    "llamacpp_live": (
+        _later("kv_self_mib", cell("kv_self_mib")),
+        _later("compute_buf_mib", cell("compute_buf_mib")),
+    ),
     "oom": (_OUTCOME,),
     "vllm_cpu": _given_cache("tokens", "concurrency"),
     "vllm_live": _given_cache("kv_tokens", "max_concurrency_x"),

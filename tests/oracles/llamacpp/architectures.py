@@ -13,7 +13,7 @@ ARCHITECTURES: dict[str, tuple[str, ...]] = {
         "llama3-8b",
         "llama3.2-1b",
         "tinyllama-1.1b",
-        "smollm2-135m",
+        "smollm2-135m", "mistral-7b-v0.1",
         "mistral-nemo-12b",
         "yi-34b",
         "deepseek-llm-7b",
@@ -76,7 +76,10 @@ ARCHITECTURES: dict[str, tuple[str, ...]] = {
     "grok": ("grok-1",),
     "arctic": ("arctic-480b",),
     "deci": ("llama-3.3-nemotron-super-49b",),
-    "bert": ("bert-base-uncased", "all-minilm-l6-v2"),
+    "qwen2vl": ("qwen2.5-vl-7b", "qwen2-vl-2b"),
+    "qwen3vl": ("qwen3-vl-8b",),
+    "qwen3vlmoe": ("qwen3-vl-30b-a3b",),
+    "bert": ("bert-base-uncased", "all-minilm-l6-v2", "xlm-roberta-base", "roberta-large"),
 }  # fmt: skip
 """Cards by architecture, the first of each the one that quick runs ask about."""
 

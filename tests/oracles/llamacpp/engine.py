@@ -31,6 +31,10 @@ x.Server(p)
 """
 LAST_WORDS = ("compute buffer size", "failed to create llama_context", "error loading model")
 """What the log says when the answer is in it, or when there will be none."""
+POOL = re.compile(
+    r"llama_kv_cache: size =\s*([\d.]+) MiB \(\s*(\d+) cells,\s*(\d+) layers,\s*(\d+)/(\d+) seqs\)"
+    r", K \((\w+)\):\s*([\d.]+) MiB, V \((\w+)\):\s*([\d.]+) MiB"
+)
 PATIENCE = 20.0
 """Seconds until an engine that says nothing is given up."""
 
@@ -86,9 +90,7 @@ def _watched(child: subprocess.Popen[bytes], sink: object) -> str:
 
 def answers(text: str) -> dict[str, str]:
     """What the log says, under the columns of `llmcalc/measurements/llamacpp_live.tsv`."""
-    pools = re.findall(
-        r"llama_kv_cache: size =\s*([\d.]+) MiB \(\s*(\d+) cells,\s*(\d+) layers,\s*(\d+)/(\d+) seqs\)"
-        r", K \((\w+)\):\s*([\d.]+) MiB, V \((\w+)\):\s*([\d.]+) MiB", text)  # fmt: skip
+    pools = POOL.findall(text)
     state = re.findall(r"llama_memory_recurrent: size =\s*([\d.]+) MiB", text)
     return {
         "params": _first(r"model params\s+= ([\d.]+ \w+)", text),

@@ -26,11 +26,14 @@ SPECIAL: dict[str, Facts] = {
     "command-r": {"logit_scale": 1.0}, "cohere2": {"logit_scale": 1.0},
     "gemma4": {"embedding_length_per_layer_input": 0},
     "bert": {"pooling_type": 1, "attention.causal": False},
-    "granitehybrid": {"attention.scale": 1.0, "rope.scaling.finetuned": False}, 
+    "granitehybrid": {"attention.scale": 1.0, "rope.scaling.finetuned": False},
     "grok": {"logit_scale": 1.0}, "modern-bert": {"attention.causal": False},
     "minicpm3": {"attention.scale": 1.0}, "nemotron_h_moe": {"expert_weights_scale": 1.0},
     "gptneox": {"use_parallel_residual": True},
     "granite": {"logit_scale": 1.0}, "granitemoe": {"logit_scale": 1.0, "attention.scale": 1.0},
+    "qwen2vl": {"rope.dimension_sections": [16, 24, 24, 0]},
+    "qwen3vl": {"rope.dimension_sections": [24, 20, 20, 0], "n_deepstack_layers": 3},
+    "qwen3vlmoe": {"rope.dimension_sections": [24, 20, 20, 0], "n_deepstack_layers": 3},
     "qwen35": {"rope.dimension_sections": [11, 11, 10, 0]},
     "qwen35moe": {"rope.dimension_sections": [11, 11, 10, 0]},
 }  # fmt: skip
@@ -71,7 +74,7 @@ def _attention(card: ModelCard, blocks: list[Block], arch: str) -> Facts:
     if latent:
         facts |= _latent(latent, found, arch)
     elif plain:
-                facts["attention.head_count_kv"] = _alike(
+        facts["attention.head_count_kv"] = _alike(
             [heads(one, card.hidden_size)[1] if isinstance(one, Attention) else 0 for one in found]
         )
         full = [one for one in plain if not one.window] or plain

@@ -20,7 +20,9 @@ def tensors(card: ModelCard, arch: str) -> Iterator[tuple[str, Shape]]:
     """Names as `gguf.MODEL_TENSORS` lists them, shapes as torch has them."""
     yield "token_embd.weight", (card.vocab_size, card.hidden_size)
     if card.embedding.positions:
-        yield "position_embd.weight", (card.embedding.positions, card.hidden_size)
+        # RoBERTa's first two rows are for padding; the converter leaves them out
+        rows = min(card.embedding.positions, card.max_position_embeddings or 1 << 30)
+        yield "position_embd.weight", (rows, card.hidden_size)
     if card.embedding.types:
         yield "token_types.weight", (card.embedding.types, card.hidden_size)
     if card.embedding.norm:
