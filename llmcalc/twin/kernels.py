@@ -29,6 +29,8 @@ def attend(
     if kernel == "eager" or sinks is not None or bias is not None:
         seen = mask if mask is not None or not causal else _triangle(q, k)
         return _eager(q, k, v, seen, sinks, bias, scale or q.shape[-1] ** -0.5)
+    if kernel == "grouped" and q.shape[2] == 1 and mask is None:
+        return _grouped(q, k, v, scale or q.shape[-1] ** -0.5)
     if q.is_meta:
         return _flash_on_meta(q, k, v, causal=causal, scale=scale)
     mixed = F.scaled_dot_product_attention(
@@ -79,6 +81,14 @@ def _eager(
     if sinks is not None:
         weights = weights[..., :-1]
     return _joined(torch.matmul(weights, v))
+
+
+def _grouped(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
+    """One query a head; the heads that share keys are the rows of one product."""
+    rows = q.reshape(q.shape[0], k.shape[1], -1, q.shape[-1])
+    scores = torch.matmul(rows, k.transpose(2, 3)) * scale
+    weights = F.softmax(scores, dim=-1, dtype=torch.float32).to(q.dtype)
+    return torch.matmul(weights, v).flatten(1)[:, None]
 
 
 def _triangle(q: Tensor, k: Tensor) -> Tensor:

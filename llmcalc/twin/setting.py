@@ -10,7 +10,7 @@ from torch import Tensor
 
 from llmcalc.spec.card import Norm
 
-Kernel = Literal["eager", "sdpa"]
+Kernel = Literal["eager", "sdpa", "grouped"]
 
 EPSILON = 1e-6
 ROPE_THETA = 10_000.0
@@ -23,7 +23,10 @@ class Setting:
     hidden_size: int
     norm: Norm
     kernel: Kernel = "sdpa"
-    """`eager` keeps the scores, `sdpa` runs flash attention inside otherwise plain modules."""
+    """`eager` keeps the scores, `sdpa` runs flash attention inside otherwise plain modules.
+
+    `grouped` decodes with two plain products and does not repeat keys for their query heads.
+    """
     causal: bool = True
 
 

@@ -56,8 +56,9 @@ def table(name: str) -> list[dict[str, str]]:
 
 @cache
 def row(name: str) -> dict[str, str]:
-    """The open row of one device."""
-    return next(one for one in table("gpus.tsv") if one["slug"] == name)
+    """The row of one device: of the open data, else of the siblings that we added."""
+    rows = (*table("gpus.tsv"), *table("siblings.tsv"))
+    return next(one for one in rows if one["slug"] == name)
 
 
 def number(cell: str) -> float | None:

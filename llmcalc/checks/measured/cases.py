@@ -61,7 +61,7 @@ def _oom(config: Cells) -> Case:
     card = model(config)
     gpu, memory = device(config, missing)
     tp, pp = split(config)
-    if runtime in {"llama.cpp", "transformers"}:
+    if runtime.startswith(("llama.cpp", "transformers")):
         missing["room"] = f"{runtime} keeps no room of its own: context and batch are not stated"
     return Case(
         card=card,

@@ -33,12 +33,18 @@ def vllm(version: str | None, engine: str | None, date: str | None) -> str:
     return "vllm-v0" if number or when else "vllm-v1"
 
 
+def _llamacpp(date: str | None) -> str:
+    """The runtime file of a llama.cpp by its date; the current one where none is told."""
+    when = _numbers(_MONTH, date)
+    return "llama.cpp-2025" if when and when < (2026, 1) else "llama.cpp"
+
+
 def engine(text: str | None, date: str | None) -> tuple[str, str]:
     """Runtime and group of what a column `engine` says. Raises Unusable for one that we lack."""
     plain = (text or "").strip().lower()
     for start, runtime, group in (
-        ("ik_llama", "llama.cpp", "ik_llama.cpp"),
-        ("llama.cpp", "llama.cpp", "llama.cpp"),
+        ("ik_llama", "llama.cpp-2025", "ik_llama.cpp"),
+        ("llama.cpp", _llamacpp(date), "llama.cpp"),
         ("ollama", "llama.cpp", "llama.cpp"),
         ("sglang", "sglang", "sglang"),
         ("tensorrt", "tensorrt-llm", "tensorrt-llm"),

@@ -23,8 +23,8 @@ _FLASH_BY_ITSELF = "2025-09"
 
 def llamacpp(config: Cells) -> Case:
     """The case of one start. Raises Unusable where it says too little."""
-    runtime, group = engines.engine(text(config, "engine") or "llama.cpp", None)
-    if runtime != "llama.cpp":
+    runtime, group = engines.engine(text(config, "engine") or "llama.cpp", text(config, "date"))
+    if not runtime.startswith("llama.cpp"):
         raise Unusable(f"{runtime} does not log what llama.cpp logs")
     card = model(config)
     missing: dict[Aspect, str] = {}

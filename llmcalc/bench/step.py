@@ -1,0 +1,104 @@
+"""A real decode step: the twin of a card, random weights, a cache held, one token a sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from llmcalc.bench.buffers import noise
+from llmcalc.bench.clock import timed, wait
+from llmcalc.bench.device import Device
+from llmcalc.bench.effort import Effort
+from llmcalc.bench.memory import kv_bytes, remembered
+from llmcalc.bench.model import weight_bytes
+from llmcalc.bench.samples import Samples, beyond, doubt
+from llmcalc.bench.trusted import Refused
+from llmcalc.spec.card import ModelCard
+from llmcalc.twin.model import ModelTwin
+from llmcalc.twin.setting import Pass
+
+
+class Operators(TorchDispatchMode):
+    """Counts the operators that torch calls inside; views compute nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Count and call."""
+        del types
+        self.count += not func.is_view
+        return func(*args, **kwargs or {})
+
+
+class Step:
+    """One decode step that can be taken again and again, always the same."""
+
+    def __init__(self, model: ModelTwin, card: ModelCard, batch: int, context: int) -> None:
+        weight = model.ends.embed_tokens.weight
+        self.model, self.batch, self.context = model, batch, context
+        self.encoded = _encoded(card, batch, context, weight)
+        self.tokens = torch.randint(card.vocab_size, (batch, 1), device=weight.device)
+        self.positions = torch.tensor([context - 1], device=weight.device)
+        with torch.inference_mode():
+            self.memory = remembered(model, batch, context, self.encoded)
+        self.weight_bytes = weight_bytes(model, batch)
+        self.kv_bytes = kv_bytes(model, self.memory)
+
+    @torch.inference_mode()
+    def __call__(self) -> Tensor:
+        """Logits [b, 1, V]."""
+        run = Pass(positions=self.positions, memory=self.memory, encoded=self.encoded)
+        logits: Tensor = self.model(self.tokens, run)
+        return logits
+
+    def operators(self) -> int:
+        """That a step calls."""
+        with Operators() as counter:
+            self()
+        return counter.count
+
+
+def steps_in(step: Step, device: Device, effort: Effort, *, graph: bool) -> Samples:
+    """Samples of a step, operator by operator or as one CUDA graph. Raises Refused."""
+    call = _captured(step, device) if graph else step
+    if not bool(torch.isfinite(step()).all()):
+        raise Refused("decode step", "the logits are not finite")
+    return timed(call, device.torch, effort)
+
+
+def trusted(samples: Samples, read: int, peak: float | None, figure: str) -> Samples:
+    """The samples, or Refused."""
+    rate = read / samples.median / 10**9
+    if why := doubt(samples) or beyond(rate, peak, "GB/s"):
+        raise Refused(figure, why)
+    return samples
+
+
+def _captured(step: Step, device: Device) -> Callable[[], object]:
+    """The step recorded once on the device; replaying it costs one launch."""
+    side = torch.cuda.Stream(device.torch)
+    side.wait_stream(torch.cuda.current_stream(device.torch))
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    wait(device.torch)
+    recorded = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(recorded):
+        step()
+    return recorded.replay
+
+
+def _encoded(card: ModelCard, batch: int, context: int, like: Tensor) -> Tensor | None:
+    """What an encoder would have put out, for layers that look at it."""
+    if card.encoder is None:
+        return None
+    width = card.encoder.hidden_size or card.hidden_size
+    return noise((batch, card.encoder.length or context, width), like.dtype, like.device)
