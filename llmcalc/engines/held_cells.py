@@ -94,9 +94,7 @@ class Cells:
             whole_sequences(room=max(0, room), one=each)
 
     def _held(self, batch: int, seq: int) -> Held:
-        return held(
-            self.rank, self.server.slots(batch, seq), self.formats, flash=self.server.flash
-        )
+        return held(self.rank, self.server.slots(batch, seq), self.formats, flash=self.server.flash)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,20 +14,25 @@ def kept_bytes(*, elements: int, bytes: int, count: int) -> int:
     return elements * bytes * count
 
 
-def saved(ledger: Ledger, workload: Workload, kernel: Kernel) -> int:
+def saved(ledger: Ledger, workload: Workload, kernel: Kernel, *, frozen: bool = False) -> int:
     """Bytes kept between forward and backward by all layers, embedding and head; without the loss.
 
-    The ledger must have been lowered for training.
+    The ledger must have been lowered for training. `frozen`: no weight gets a gradient.
     """
-    return sum(section.times * of_section(section, workload, kernel) for section in ledger.sections)
+    return sum(
+        section.times * of_section(section, workload, kernel, frozen=frozen)
+        for section in ledger.sections
+    )
 
 
-def of_section(section: Section, workload: Workload, kernel: Kernel) -> int:
+def of_section(
+    section: Section, workload: Workload, kernel: Kernel, *, frozen: bool = False
+) -> int:
     """Bytes that one occurrence of a section keeps."""
     return sum(
-        kept_bytes(elements=one.elements, bytes=one.bytes, count=_count(one, section, workload))
+        kept_bytes(elements=one.elements, bytes=one.bytes, count=count(one, section, workload))
         for one in section.kept
-        if one.kernel in {None, kernel}
+        if one.by(kernel, frozen=frozen)
     )
 
 
@@ -41,7 +46,7 @@ def checkpointed(ledger: Ledger, workload: Workload) -> int:
     )
 
 
-def _count(one: Kept, section: Section, workload: Workload) -> int:
+def count(one: Kept, section: Section, workload: Workload) -> int:
     """How often a tensor's elements occur."""
     b, s, s_enc = workload.batch, workload.query, workload.encoder
     if section.stream == "encoder":

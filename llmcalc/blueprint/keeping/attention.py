@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llmcalc.blueprint.attention import attention_dims
 from llmcalc.blueprint.context import Context
-from llmcalc.blueprint.keeping.tensor import Kept, Kernel, Per, by_norm, kept
+from llmcalc.blueprint.keeping.tensor import Kept, Per, Runs, by_norm, kept
 from llmcalc.spec.parts import Attention, LatentAttention
 
 FLASH_RNG, EFFICIENT_RNG = 24, 16
@@ -15,15 +15,28 @@ def kept_by_attention(part: Attention, context: Context) -> tuple[Kept, ...]:
     """Queries, keys, values and output; scores where no fused kernel computes them."""
     dims = attention_dims(part, context.hidden_size)
     per: Per = "encoded" if part.cross else "token"
-    gate = ("gate", "gated output") if part.output_gate else ()
     return (
         *_normed(part, dims, context),
         kept("queries", "h·d_k", dims),
-        kept("attention output", "h·d_v", dims),
+        *_output(dims, needed=part.output_gate, always_eager=_always_eager(part)),
         *_fused(part, dims, per),
         *scores(dims, per, "d_k", eager_only=not _always_eager(part)),
         *_learned_scores(part, dims),
-        *(kept(name, "h·d_v", dims) for name in gate),
+        *(_gate(dims) if part.output_gate else ()),
+    )
+
+
+def _gate(dims: dict[str, int]) -> tuple[Kept, ...]:
+    return kept("gate", "h·d_v", dims), kept("gated output", "h·d_v", dims, for_weights=True)
+
+
+def _output(dims: dict[str, int], *, needed: bool, always_eager: bool) -> tuple[Kept, ...]:
+    """A fused kernel needs its output again; without one only the projection behind it does."""
+    if needed or always_eager:
+        return (kept("attention output", "h·d_v", dims, for_weights=not needed),)
+    return (
+        kept("attention output", "h·d_v", dims, runs="flash"),
+        kept("attention output", "h·d_v", dims, runs="eager", for_weights=True),
     )
 
 
@@ -62,7 +75,7 @@ def _fused(part: Attention, dims: dict[str, int], per: Per) -> tuple[Kept, ...]:
     if part.kv_reuse and heads == "h_kv":
         own = ()
     return (
-        *(kept(name, text, dims, per=per, kernel="sdpa") for name, text in own),
+        *(kept(name, text, dims, per=per, runs="flash") for name, text in own),
         *softmax_sums(dims, FLASH_RNG if even else EFFICIENT_RNG),
     )
 
@@ -71,20 +84,20 @@ def softmax_sums(dims: dict[str, int], random: int) -> tuple[Kept, ...]:
     """What a fused kernel keeps beside its inputs and output."""
     state = dims | {"state": random}
     return (
-        kept("log-sum-exp", "h", dims, 4, kernel="sdpa"),
-        kept("random state", "state", state, 1, per="layer", kernel="sdpa"),
+        kept("log-sum-exp", "h", dims, 4, runs="flash"),
+        kept("random state", "state", state, 1, per="layer", runs="flash"),
     )
 
 
 def scores(dims: dict[str, int], per: Per, d_qk: str, *, eager_only: bool) -> tuple[Kept, ...]:
     """A key and a value for each query head, softmax in float32 and its copy in 16 bits."""
-    kernel: Kernel | None = "eager" if eager_only else None
+    runs: Runs | None = "eager" if eager_only else None
     pair: Per = "cross pair" if per == "encoded" else "pair"
     return (
-        kept("repeated keys", f"h·({d_qk})", dims, per=per, kernel=kernel),
-        kept("repeated values", "h·d_v", dims, per=per, kernel=kernel),
-        kept("softmax", "h", dims, 4, per=pair, kernel=kernel),
-        kept("weights", "h", dims, per=pair, kernel=kernel),
+        kept("repeated keys", f"h·({d_qk})", dims, per=per, runs=runs),
+        kept("repeated values", "h·d_v", dims, per=per, runs=runs),
+        kept("softmax", "h", dims, 4, per=pair, runs=runs),
+        kept("weights", "h", dims, per=pair, runs=runs),
     )
 
 
@@ -93,7 +106,7 @@ def _learned_scores(part: Attention, dims: dict[str, int]) -> tuple[Kept, ...]:
     sink = (kept("sink column", "h", dims, 6),) if part.sinks else ()
     if not part.relative_buckets:
         return sink
-    return (*sink, kept("distances", "1", dims, 8, per="square"))
+    return (*sink, kept("distances", "1", dims, 8, per="square", for_weights=True))
 
 
 def kept_by_latent_attention(part: LatentAttention, context: Context) -> tuple[Kept, ...]:
@@ -113,12 +126,15 @@ def kept_by_latent_attention(part: LatentAttention, context: Context) -> tuple[K
         *(
             one
             for name, width in [*latents, ("latent", "r_kv")]
-            for one in (*by_norm(name, width, dims, "rms"), kept(name, width, dims))
+            for one in (
+                *by_norm(name, width, dims, "rms", residual=True),
+                kept(name, width, dims, for_weights=True, residual=True),
+            )
         ),
         kept("queries", "h·(d_n + d_r)", dims),
-        kept("attention output", "h·d_v", dims),
-        kept("keys", "h·(d_n + d_r)", dims, kernel="sdpa"),
-        kept("values among keys", "h·(d_n + d_v)", dims, kernel="sdpa"),
+        *_output(dims, needed=False, always_eager=False),
+        kept("keys", "h·(d_n + d_r)", dims, runs="flash"),
+        kept("values among keys", "h·(d_n + d_v)", dims, runs="flash"),
         *softmax_sums(dims, FLASH_RNG if even else EFFICIENT_RNG),
         *scores(dims, "token", "d_n + d_r", eager_only=True),
     )

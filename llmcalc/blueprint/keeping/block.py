@@ -55,8 +55,8 @@ def kept_by_block(block: Block, context: Context) -> tuple[Kept, ...]:
 def _around(block: Block, context: Context) -> tuple[Kept, ...]:
     """Inputs of parts, and what their norms keep."""
     dims = {"d": context.hidden_size}
-    norm = by_norm("norm", "d", dims, context.norm)
-    entry = kept("input of a part", "d", dims)
+    norm = by_norm("norm", "d", dims, context.norm, residual=True)
+    entry = kept("input of a part", "d", dims, for_weights=True, residual=True)
     parts = len(block.parts)
     if block.placement == "parallel":
         return _parallel(block, context, norm, entry)

@@ -9,21 +9,25 @@ from llmcalc.spec.card import ModelCard
 def first(card: ModelCard, dims: dict[str, int]) -> tuple[Kept, ...]:
     """Token and position numbers, the input of a projection, and what a norm keeps."""
     embedding = card.embedding
-    found = [kept("token numbers", "1", dims, 8)]
+    found = [kept("token numbers", "1", dims, 8, for_weights=True)]
     if embedding.positions:
-        found.append(kept("position numbers", "1", dims, 8, per="position"))
+        found.append(kept("position numbers", "1", dims, 8, per="position", for_weights=True))
     if embedding.dim:
-        found.append(kept("token embedding", "d_emb", dims))
+        found.append(kept("token embedding", "d_emb", dims, for_weights=True, residual=True))
     if embedding.norm:
-        found += by_norm("embedding norm", "d", dims, card.norm)
+        found += by_norm("embedding norm", "d", dims, card.norm, residual=True)
     return tuple(found)
 
 
 def last(card: ModelCard, dims: dict[str, int]) -> tuple[Kept, ...]:
     """What the final norm keeps, and the inputs of the projection and of the head."""
-    found = list(by_norm("final norm", "d", dims, card.norm)) if card.final_norm else []
+    found = (
+        list(by_norm("final norm", "d", dims, card.norm, residual=True)) if card.final_norm else []
+    )
     if card.head:
-        found.append(kept("input of the head", "d", dims))
+        found.append(kept("input of the head", "d", dims, for_weights=True, residual=True))
         if card.embedding.dim:
-            found.append(kept("projected input of the head", "d_emb", dims))
+            found.append(
+                kept("projected input of the head", "d_emb", dims, for_weights=True, residual=True)
+            )
     return tuple(found)

@@ -1,12 +1,14 @@
 """Tensors that a forward pass keeps for the backward pass, as autograd saves them in bf16 training.
 
-Two recipes: `eager` materialises attention's scores, `sdpa` runs a fused kernel. A matmul keeps its
-input, so an input is listed by whoever puts it out, once for all matmuls that share it.
+Three recipes: `eager` materialises attention's scores, `sdpa` runs a fused kernel for them inside
+plain modules, `fused` has kernels for norms and gated activations as well, which keep their inputs
+and compute the rest again. A matmul keeps its input, so an input is listed by whoever puts it out,
+once for all matmuls that share it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from llmcalc.formula import evaluate
@@ -17,7 +19,17 @@ Per = Literal["token", "encoded", "pair", "cross pair", "sequence", "layer", "po
 """What a kept tensor has elements for: each token, each of the encoder's, each query-key pair, each
 sequence, the layer, each position or pair of positions whatever the batch."""
 
-Kernel = Literal["eager", "sdpa"]
+Kernel = Literal["eager", "sdpa", "fused"]
+
+Runs = Literal["eager", "flash", "plain", "fused"]
+"""Ways of computing that keep a tensor: some kernels together."""
+
+RUNS: dict[Runs, frozenset[Kernel]] = {
+    "eager": frozenset({"eager"}),
+    "flash": frozenset({"sdpa", "fused"}),
+    "plain": frozenset({"eager", "sdpa"}),
+    "fused": frozenset({"fused"}),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +43,18 @@ class Kept:
     bytes: int
     """Of one element."""
     per: Per = "token"
-    kernel: Kernel | None = None
-    """The recipe that keeps it; None: both."""
+    runs: Runs | None = None
+    """The recipes that keep it; None: all."""
+    for_weights: bool = False
+    """Whether only the gradient of a weight needs it: frozen weights do without."""
+    residual: bool = False
+    """Whether it is as wide as the residual stream, which tensor ranks do not divide by heads."""
+
+    def by(self, kernel: Kernel, *, frozen: bool = False) -> bool:
+        """Whether a recipe keeps it, also where all weights are frozen."""
+        return (self.runs is None or kernel in RUNS[self.runs]) and not (
+            frozen and self.for_weights
+        )
 
 
 def kept(
@@ -42,40 +64,66 @@ def kept(
     bytes: int = 2,
     *,
     per: Per = "token",
-    kernel: Kernel | None = None,
+    runs: Runs | None = None,
+    for_weights: bool = False,
+    residual: bool = False,
 ) -> Kept:
     """A saved tensor of `text` elements; bf16 unless `bytes` says otherwise."""
     elements = int(evaluate(text, dims))
     return Kept(
-        name=name, text=text, dims=dims, elements=elements, bytes=bytes, per=per, kernel=kernel
-    )
+        name=name, text=text, dims=dims, elements=elements, bytes=bytes, per=per, runs=runs,
+        for_weights=for_weights, residual=residual,
+    )  # fmt: skip
 
 
 def by_norm(
-    name: str, width: str, dims: dict[str, int], kind: Norm, *, rows: str = "1", per: Per = "token"
+    name: str,
+    width: str,
+    dims: dict[str, int],
+    kind: Norm,
+    *,
+    rows: str = "1",
+    per: Per = "token",
+    residual: bool = False,
 ) -> tuple[Kept, ...]:
     """Inside a norm over `width` elements in `rows` rows.
 
-    RMS works on a float32 copy, torch's LayerNorm on its input.
+    RMS works on a float32 copy, a fused one and torch's LayerNorm on their input.
     """
     if kind == "rms":
-        return (
-            kept(f"{name} in float32", width, dims, 4, per=per),
+        found = (
+            kept(f"{name} in float32", width, dims, 4, per=per, runs="plain"),
+            kept(f"{name} input", width, dims, per=per, runs="fused"),
             kept(f"{name} scale", rows, dims, 4, per=per),
-            kept(f"{name} before its weight", width, dims, per=per),
+            kept(f"{name} before its weight", width, dims, per=per, runs="plain", for_weights=True),
         )
-    return (
-        kept(f"{name} input", width, dims, per=per),
-        kept(f"{name} mean and deviation", f"2·({rows})", dims, 4, per=per),
-    )
+    else:
+        found = (
+            kept(f"{name} input", width, dims, per=per),
+            kept(f"{name} mean and deviation", f"2·({rows})", dims, 4, per=per),
+        )
+    return tuple(replace(one, residual=residual) for one in found)
 
 
 def by_activation(
     width: str, dims: dict[str, int], activation: Activation, *, gated: bool
 ) -> tuple[Kept, ...]:
-    """Between the projections of a feed-forward part, whose last keeps its input."""
+    """Between the projections of a feed-forward part, whose last keeps its input.
+
+    A fused product with a gate keeps both factors and computes the activation again.
+    """
     before = {"silu": 1, "gelu": 1, "relu": 0, "relu2": 1}[activation]
-    names = ["activation input"] * before + ["activation output"]
-    if gated:
-        names += ["up projection", "their product"]
-    return tuple(kept(name, width, dims) for name in names)
+    plain = tuple(kept("activation input", width, dims, runs="plain") for _ in range(before))
+    if not gated:
+        found = (kept("activation input", width, dims),) * before
+        return (
+            *found,
+            kept("activation output", width, dims, for_weights=activation != "relu"),
+        )
+    return (
+        *plain,
+        kept("gate projection", width, dims, runs="fused"),
+        kept("activation output", width, dims, runs="plain"),
+        kept("up projection", width, dims),
+        kept("their product", width, dims, for_weights=True),
+    )

@@ -10,8 +10,38 @@ from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
 from llmcalc.spec.settings import Settings
 
-Aspect = Literal["weights", "cache", "room", "devices", "scratch", "tokens"]
+Aspect = Literal["weights", "cache", "room", "devices", "scratch", "tokens", "speed"]
 """What a metric may need to know of a configuration."""
+Phase = Literal["prefill", "decode", "load"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What was timed, and on what: sequences of so many tokens, each after so many others."""
+
+    phase: Phase
+    """`load`: prompts come and go, and as many sequences run at once as there is room for."""
+    batch: int | None = 1
+    """Sequences at once; None: as many as the memory holds."""
+    prompt: int = 0
+    """Tokens that each sequence reads before it writes; of a prefill, those that are timed."""
+    output: int = 0
+    """Tokens that each sequence writes."""
+    depth: int = 0
+    """Tokens that stand in the cache before, and whose reading is not timed."""
+    layer_split: int = 1
+    """GPUs that hold the layers one after the other, of which one works at a time (llama.cpp)."""
+    bandwidth_gb_s: float | None = None
+    """Of one device, where the row states it and the catalog has no such GPU."""
+    backend: str = ""
+    """Kernels that the row names: `cuda`, `metal`, `vulkan`, `rocm`, `sycl`, `cpu`; else empty."""
+
+    @property
+    def context(self) -> int:
+        """Tokens that a sequence sees on average while it writes; of a prefill, at its end."""
+        if self.phase == "prefill":
+            return self.depth + self.prompt
+        return self.depth + self.prompt + self.output // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +66,8 @@ class Case:
     settings: Settings
     seq: int = 1
     """Tokens of the one sequence whose memory is asked for."""
+    run: Run | None = None
+    """What was timed; None where a start was logged."""
     missing: Mapping[Aspect, str]
     """Why metrics that need an aspect cannot be predicted."""
 
@@ -56,3 +88,6 @@ class Prediction:
     fits: bool | None
     capacity: int | None
     """Bytes of one GPU."""
+    decode_tokens_per_second: float | None = None
+    """Of all sequences together, at the mean context of the case's run."""
+    prefill_tokens_per_second: float | None = None

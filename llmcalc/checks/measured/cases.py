@@ -7,6 +7,7 @@ from collections.abc import Callable
 from llmcalc.checks.measured import engines
 from llmcalc.checks.measured.asked import Missing, cache, device, ranks, split, weights
 from llmcalc.checks.measured.case import Case
+from llmcalc.checks.measured.cases_of_speed import group_of, speed
 from llmcalc.checks.measured.cases_of_vllm import runtime_of, vllm, vllm_cpu, vllm_live
 from llmcalc.checks.measured.cells import number, text, whole
 from llmcalc.checks.measured.llamacpp import llamacpp
@@ -21,9 +22,11 @@ def case(kind: str, config: Cells) -> Case:
     return _MAKERS[kind](config)
 
 
-def group(kind: str, config: Cells) -> str:
-    """Engine and version family that a row is counted under."""
+def group(kind: str, config: Cells, notes: str = "") -> str:
+    """Engine and version family that a row is counted under; notes may tell a host of its own."""
     try:
+        if kind == "decode":
+            return group_of(config, notes)
         return _GROUPS[kind](config)
     except Unusable:
         return (text(config, "engine") or kind).split()[0].lower()
@@ -96,7 +99,7 @@ _MAKERS: dict[str, Callable[[Cells], Case]] = {
     "oom": _oom,
     "vllm_cpu": vllm_cpu,
     "vllm_live": vllm_live,
-    "decode": _later("speed is not predicted yet"),
+    "decode": speed,
     "gguf_types": _later("the tests compare the types of all tensors; there is no size to score"),
     "training": _later("training is not predicted yet"),
     "gpu_hours": _later("training is not predicted yet"),
@@ -117,7 +120,6 @@ _GROUPS: dict[str, Callable[[Cells], str]] = {
     "oom": lambda config: engines.engine(text(config, "engine"), text(config, "date"))[1],
     "vllm_cpu": lambda config: f"{runtime_of(config)}, given cache",
     "vllm_live": lambda config: f"{runtime_of(config)}, given cache",
-    "decode": lambda config: engines.engine(text(config, "engine"), text(config, "date"))[1],
     "gguf_types": lambda _: "llama.cpp",
     "training": lambda config: (text(config, "framework") or "training").lower(),
     "gpu_hours": lambda _: "training",

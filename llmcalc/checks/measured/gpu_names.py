@@ -17,7 +17,9 @@ _MAKERS = re.compile(
     r"grace hopper superchip|nps1|spx|\d+w|generation|edition|gpus?|graphics|in this page|"
     r"multi node|mac (?:studio|mini|pro)|macbook (?:pro|air)|imac)\b"
 )
-_CORES = re.compile(r"(\d{1,2})[ -]?c(?:ores?)?[ -]gpu|gpu[ :-]+(\d{1,2})[ -]?c|(?:\b|-)(\d{1,2})c\b")
+_CORES = re.compile(
+    r"(\d{1,2})[ -]?c(?:ores?)?[ -]gpu|gpu[ :-]+(\d{1,2})[ -]?c|(?:\b|-)(\d{1,2})c\b"
+)
 """GPU cores of a bin of one of Apple's chips: `(7c GPU)`, `30-core GPU`, `-32c`."""
 _NEAR = 0.12
 """Share by which a written size may differ from the box: 80 for 79.1, 96 for 95.6."""

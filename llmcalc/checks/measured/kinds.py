@@ -102,11 +102,11 @@ KINDS = (
     Kind(
         name="decode",
         config=_names(
-            "date engine backend model quant weights_gib weights_src params_b gpu n_gpu"
-            " parallelism batch isl osl test metric avg_ctx"
+            "date engine backend model quant params_b gpu n_gpu parallelism batch isl osl test"
+            " metric avg_ctx stated_bw_gbs"
         ),
         measured=_names("value stdev mean_tpot_ms mbu_est"),
-        remarks=_names("stated_bw_gbs peak_bw_gbs"),
+        remarks=_names("weights_gib weights_src peak_bw_gbs"),
     ),
     Kind(
         name="gguf_types",

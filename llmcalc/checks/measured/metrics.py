@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from llmcalc.checks.measured.case import Prediction
 from llmcalc.checks.measured.metric import (
     GIB,
     MIB,
@@ -76,6 +77,14 @@ def _later(name: str, measured: Measured) -> Metric:
 _PER_TOKEN = "bytes that a token adds to the cache of one GPU; measured: cache over its tokens"  # noqa: S105  (no password)
 _POOL = "what the engine's budget leaves for the cache of one GPU"
 
+
+def _token_pool(found: Prediction) -> float | None:
+    """GiB of the pool of tokens; in a model with states the room holds those, too."""
+    if found.kv_room is None or found.kv_tokens is None:
+        return None
+    return min(found.kv_room, found.kv_tokens * found.kv_bytes_per_token) / GIB
+
+
 METRICS: dict[str, tuple[Metric, ...]] = {
     "vllm": (
         _WEIGHTS,
@@ -124,7 +133,7 @@ METRICS: dict[str, tuple[Metric, ...]] = {
         Metric(
             name="kv_gb",
             measured=sglang_cache,
-            predicted=scaled("kv_room", GIB),
+            predicted=_token_pool,
             needs=("weights", "cache", "room"),
             how=_POOL,
             of_room=True,

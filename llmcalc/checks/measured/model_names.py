@@ -12,6 +12,8 @@ from llmcalc.checks.measured.catalog import cards
 from llmcalc.spec.card import ModelCard
 
 _FILE = re.compile(r"(\.gguf|\.safetensors)?(-\d{5}-of-\d{5})?(\.gguf)?$")
+_INSIDE = re.compile(r"\(([a-z][a-z0-9.-]+)\)")
+"""One word in brackets, as somebody adds which model it was: `llama 1B Q4_K_M (TinyLlama)`."""
 _ASIDE = re.compile(r"\s*[(\[][^()\[\]]*[)\]]")
 """Remarks in brackets: `(36L/8kv)`, `(+MTP)`."""
 _FTYPE = re.compile(
@@ -32,7 +34,7 @@ _STORED = (
     "gguf|ggml|bf16|fp16|f16|f32|fp32|float16|bfloat16|fp8|fp4|int8|int4|w\\d+a\\d+|g\\d+|gs\\d+|"
     "awq|gptq|exl2|exl3|mlx|nvfp4|mxfp4|mxfp8|bnb|nf4|4bit|8bit|4|8|bit|bits|quantized|quant|w4|w8|"
     "dynamic|block|static|e4m3|fp8dynamic|ud|imatrix|marlin|compressed|tensors|autoround|hqq|"
-    "i?q\\d(?:_\\w+)?|xxs|xs|xl|s|m|l|k|xxl|moe|0|1|r4|r8"
+    "i?q\\d(?:_\\w+)?|xxs|xs|xl|s|m|l|k|xxl|moe|0|1|r4|r8|\\d{5}"
 )
 """Words after a name that say how the weights are stored."""
 _TAIL = re.compile(f"(?:{_TUNED}|{_STORED})$")
@@ -53,9 +55,15 @@ _SAME_SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"deepseekv2\.5"), "deepseekv2"),
     (re.compile(r"deepseekcoderv2(lite)?"), r"deepseekv2\1"),
     (re.compile(r"deepseekv3\.1terminus"), "deepseekv3"),
+    (re.compile(r"llama(8b|70b)"), r"llama3\1"),
+    (re.compile(r"minimaxm2\.[17]"), "minimaxm2"),
+    (re.compile(r"(gptj|llama270b)99(?:\.9)?"), r"\1"),
+    (re.compile(r"gptj"), "gptj6b"),
+    (re.compile(r"tinyllama"), "tinyllama1.1b"),
 )
 """Spellings of models that have the shapes of another, in the order they are tried: distilled and
-further trained ones, by the cards on the hub that name their base; ollama's deepseek-r1:14b."""
+further trained ones, by the cards on the hub that name their base; ollama's deepseek-r1:14b;
+llama-bench's `llama 8B`; MLPerf's names, which end on the share of the accuracy to be kept."""
 
 
 def named(text: str) -> tuple[ModelCard, ...]:
@@ -79,6 +87,7 @@ def _parts(text: str) -> Iterator[str]:
     yield last
     if before and re.search(r"\d", before[-1]):
         yield before[-1]
+    yield from _INSIDE.findall(text)
 
 
 def _keys(text: str) -> Iterator[str]:

@@ -21,7 +21,9 @@ Foreseen = tuple[Case, Prediction] | str
 """A case with what we say of it, or why we say nothing."""
 
 OUTCOME = "outcome"
-_DOUBTED = re.compile(r"impossible|contradict|inconsistent|implausible", re.IGNORECASE)
+_DOUBTED = re.compile(
+    r"impossible|contradict|inconsistent|implausible|\bflag\b|not a valid", re.IGNORECASE
+)
 _UNTOLD = re.compile(r"\b(?:capped|implied|evidently)\b", re.IGNORECASE)
 """Words of a note that tells a setting which no column has."""
 
@@ -108,7 +110,7 @@ def _row(row: Row, foreseen: Foreseen) -> Iterator[Scored]:
             why_not = "no prediction of this number"
         yield Scored(
             row_id=row.id,
-            group=group(row.kind.name, row.config),
+            group=group(row.kind.name, row.config, row.notes),
             metric=metric.name,
             predicted=predicted,
             measured=measured,
