@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import pathlib
 import sys
+from statistics import median
 from types import ModuleType
 
 import pytest
@@ -37,6 +38,17 @@ def test_vllm_s_activation_peak_is_fitted_on_its_logs() -> None:
         )
     worst = max(abs(row.modelled(sampler, hidden) - row.measured) for row in kept)
     assert worst < 0.025
+
+
+def test_what_llama_cpp_reaches_is_fitted_on_its_rows() -> None:
+    """The file is what the tool writes, and larger models follow from smaller ones."""
+    tool = _tool("fit_speed")
+    every = tool.rows()
+    written = (TOOLS.parent / "llmcalc" / "efficiency" / "llama.cpp.yaml").read_text("utf-8")
+    assert tool.written(every) == written, "run python tools/fit_speed.py"
+    off = tool.larger_from_smaller(every)
+    assert len(off) > 40
+    assert median(off) < 0.06
 
 
 def test_vllm_s_non_torch_memory_is_the_median_of_its_logs() -> None:

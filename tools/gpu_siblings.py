@@ -52,7 +52,7 @@ def aliases_of(name: str) -> list[str]:
             found = [match[1][:-1] + model, name.replace("-", ""), model, model.replace("-", "")]
             found.append(match[1] + model.replace("-", ""))
     elif match := re.fullmatch(r"(?:quadro|radeon|arc|jetson)-((?!rtx).+)", name):
-        found = [name.replace("-", ""), match[1]]
+        found = [match[1]] if name.endswith("gb") else [name.replace("-", ""), match[1]]
     return [other for other in dict.fromkeys(found) if other != name]
 
 

@@ -8,8 +8,9 @@ from time import perf_counter
 
 import torch
 
+from llmcalc.bench import host
 from llmcalc.bench.effort import Effort
-from llmcalc.bench.samples import FEWEST, Samples, doubt
+from llmcalc.bench.samples import FEWEST, Samples, best, disturbance, doubt
 
 Call = Callable[[], object]
 WARM = 3
@@ -23,25 +24,28 @@ def wait(device: torch.device) -> None:
 
 
 def timed(call: Call, device: torch.device, effort: Effort) -> Samples:
-    """Samples of a call, taken anew where they say nothing; the last ones are returned then."""
+    """Samples of a call, taken anew where they say nothing or others had the cores."""
     for _ in range(WARM):
         call()
     inner = max(1, ceil(effort.shortest / max(_once(call, device, 1), 1e-7)))
     inner = max(1, ceil(effort.shortest / max(_once(call, device, inner), 1e-9)))
+    attempts = list[Samples]()
     for _ in range(effort.attempts):
-        found = _sampled(call, device, effort, inner)
-        if doubt(found) is None:
+        attempts.append(_sampled(call, device, effort, inner))
+        if doubt(attempts[-1]) is None and disturbance(attempts[-1]) is None:
             break
-    return found
+    return best(attempts)
 
 
 def _sampled(call: Call, device: torch.device, effort: Effort, inner: int) -> Samples:
-    begun, seconds = perf_counter(), list[float]()
+    begun, before, seconds = perf_counter(), host.interruptions(), list[float]()
     while len(seconds) < effort.repeats:
         seconds.append(_once(call, device, inner))
         if len(seconds) >= FEWEST and perf_counter() - begun > effort.budget:
             break
-    return Samples(tuple(seconds))
+    threads = torch.get_num_threads() if device.type == "cpu" else 1
+    rate = (host.interruptions() - before) / (perf_counter() - begun) / threads
+    return Samples(tuple(seconds), rate)
 
 
 def _once(call: Call, device: torch.device, inner: int) -> float:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from time import perf_counter
+from typing import Literal
 
 import torch
 import torch.distributed as dist
@@ -13,15 +14,15 @@ from torch import Tensor
 from llmcalc.bench.buffers import noise
 from llmcalc.bench.clock import WARM, wait
 from llmcalc.bench.device import Device
-from llmcalc.bench.effort import Effort
+from llmcalc.bench.judge import Judge, Refused
 from llmcalc.bench.rates import all_reduce_bus, gb_s, scattered_bus
 from llmcalc.bench.samples import FEWEST, Samples, doubt
-from llmcalc.bench.trusted import Refusals, Refused
 from llmcalc.errors import ImpossibleError
 from llmcalc.formula import about
 from llmcalc.spec.measurement import CollectiveRate
 
-OPERATIONS = ("all_reduce", "all_gather", "all_to_all", "send_recv")
+Operation = Literal["all_reduce", "all_gather", "all_to_all", "send_recv"]
+OPERATIONS: tuple[Operation, ...] = ("all_reduce", "all_gather", "all_to_all", "send_recv")
 QUICK = tuple(2**power for power in (16, 20, 24))
 THOROUGH = tuple(2**power for power in range(12, 29, 2))
 """Bytes of the whole message."""
@@ -29,10 +30,9 @@ THOROUGH = tuple(2**power for power in range(12, 29, 2))
 Tell = Callable[[str], None]
 
 
-def collectives(
-    device: Device, effort: Effort, refusals: Refusals, tell: Tell, *, quick: bool
-) -> tuple[CollectiveRate, ...]:
+def collectives(judge: Judge, tell: Tell, *, quick: bool) -> tuple[CollectiveRate, ...]:
     """Every collective at every size; each rank must call it. Raises ImpossibleError for one."""
+    device = judge.device
     backend = "nccl" if device.kind == "cuda" else "gloo"
     dist.init_process_group(backend, device_id=device.torch if backend == "nccl" else None)
     try:
@@ -40,27 +40,25 @@ def collectives(
             raise ImpossibleError(
                 "one rank has nobody to talk to", hint="torchrun --nproc-per-node 2 starts two"
             )
-        return tuple(_all(device, effort, refusals, tell, QUICK if quick else THOROUGH))
+        return tuple(_all(judge, tell, QUICK if quick else THOROUGH))
     finally:
         dist.destroy_process_group()
 
 
-def _all(
-    device: Device, effort: Effort, refusals: Refusals, tell: Tell, sizes: tuple[int, ...]
-) -> Iterator[CollectiveRate]:
+def _all(judge: Judge, tell: Tell, sizes: tuple[int, ...]) -> Iterator[CollectiveRate]:
     for operation in OPERATIONS:
         for size in sizes:
             figure = f"{operation} of {size // 1024} KiB"
             tell(figure)
-            found = refusals.tried(figure, lambda o=operation, s=size: _one(o, s, device, effort))  # type: ignore[misc]
+            found = judge.tried(figure, partial(_one, operation, size, judge))
             if found:
                 yield found
 
 
-def _one(operation: str, bytes: int, device: Device, effort: Effort) -> CollectiveRate:
+def _one(operation: Operation, bytes: int, judge: Judge) -> CollectiveRate:
     ranks = dist.get_world_size()
     bytes = bytes // (4 * ranks) * 4 * ranks
-    samples = _timed(_call(operation, bytes // 4, device), device, effort)
+    samples = _timed(_call(operation, bytes // 4, judge.device), judge)
     if operation == "send_recv":
         samples = Samples(tuple(one / 2 for one in samples.seconds))
     if why := doubt(samples):
@@ -69,8 +67,8 @@ def _one(operation: str, bytes: int, device: Device, effort: Effort) -> Collecti
         algorithm = gb_s(bytes=bytes, seconds=samples.median)
         bus = _bus(operation, algorithm, ranks)
     return CollectiveRate(
-        operation=operation,  # type: ignore[arg-type]  one of OPERATIONS
-        backend=dist.get_backend(), ranks=ranks, bytes=bytes, algorithm_gb_s=algorithm,
+        operation=operation, backend=dist.get_backend(), ranks=ranks, bytes=bytes,
+        algorithm_gb_s=algorithm,
         bus_gb_s=bus, seconds=samples.median, seconds_p10=samples.p10, seconds_p90=samples.p90,
     )  # fmt: skip
 
@@ -111,8 +109,9 @@ def _there_and_back(whole: Tensor, rank: int) -> None:
         dist.send(whole, 0)
 
 
-def _timed(call: Callable[[], object], device: Device, effort: Effort) -> Samples:
+def _timed(call: Callable[[], object], judge: Judge) -> Samples:
     """Samples of the slowest rank; all ranks take as many, as the first decides."""
+    device, effort = judge.device, judge.effort
     for _ in range(WARM):
         call()
     inner = _agreed(max(1, int(effort.shortest / max(_once(call, device, 1), 1e-6))), device)
@@ -151,9 +150,3 @@ def _agreed(number: int, device: Device) -> int:
     held = torch.tensor([number], device=device.torch)
     dist.broadcast(held, 0)
     return int(held.item())
-
-
-def rank() -> int | None:
-    """This process among those of torchrun; None where it was not started by it."""
-    told = os.environ.get("RANK")
-    return int(told) if told and "WORLD_SIZE" in os.environ else None

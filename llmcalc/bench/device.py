@@ -88,8 +88,9 @@ def _cuda(index: int) -> Device:
 
 
 def _driver() -> str | None:
-    with suppress(Exception):  # a private name of torch, and none on ROCm
-        return str(torch._C._cuda_getDriverVersion())  # noqa: SLF001
+    ask = getattr(torch._C, "_cuda_getDriverVersion", None)  # noqa: SLF001  its only name
+    with suppress(RuntimeError):  # none on ROCm, and its own way of failing
+        return str(ask()) if ask else None
     return None
 
 

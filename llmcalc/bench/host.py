@@ -6,6 +6,7 @@ import glob
 import os
 import platform
 import re
+import sys
 
 ASSUMED_CACHE = 32 * 2**20
 """Where the system does not tell; buffers are chosen several times as large."""
@@ -59,6 +60,15 @@ def size(text: str) -> int | None:
 def load() -> float | None:
     """Processes that ran or waited to in the last minute, on average."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+
+
+def interruptions() -> int:
+    """Times that this process had to leave a core to another; 0 where nobody counts it so."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    import resource  # noqa: PLC0415  (not on Windows)
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
 def _text(path: str) -> str:

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import torch
 
-from llmcalc.bench.clock import timed
-from llmcalc.bench.device import Device
-from llmcalc.bench.effort import Effort
-from llmcalc.bench.samples import doubt
-from llmcalc.bench.trusted import Refused
+from llmcalc.bench.judge import Judge
+
+FIGURE = "launch of an operator"
 
 
-def launch_seconds(device: Device, effort: Effort) -> float:
+def launch_seconds(judge: Judge) -> float:
     """Seconds of one operator on one number, of many in a row. Raises Refused.
 
     On a CPU that is torch's dispatch and the call itself; on CUDA the slower of the host that
-    launches and the device that runs an empty kernel.
+    launches and the device that runs a kernel without work.
     """
-    one = torch.rand(1, device=device.torch)
-    samples = timed(lambda: one.mul_(1.0), device.torch, effort)
-    if why := doubt(samples):
-        raise Refused("launch of an operator", why)
-    return samples.median
+    one = torch.rand(1, device=judge.device.torch)
+    return judge.timed(FIGURE, lambda: one.mul_(1.0)).median

@@ -10,13 +10,10 @@ import torch.nn.functional as F  # noqa: N812  the usual name
 from torch import Tensor
 
 from llmcalc.bench.buffers import DTYPES, Turns, copies, noise
-from llmcalc.bench.clock import timed
 from llmcalc.bench.device import Device
-from llmcalc.bench.effort import Effort
+from llmcalc.bench.judge import Judge
 from llmcalc.bench.rates import gb_s, tflop_s
-from llmcalc.bench.samples import beyond, doubt
 from llmcalc.bench.shapes import Matrix
-from llmcalc.bench.trusted import Refused
 from llmcalc.formula import about
 from llmcalc.spec.measurement import Dtype, MatmulRate
 
@@ -66,7 +63,7 @@ class Weights:
     """Copies of one matrix in one format, which take turns."""
 
     def __init__(self, matrix: Matrix, dtype: Dtype, device: Device) -> None:
-        self.matrix, self.dtype, self.device = matrix, dtype, device
+        self.matrix, self.dtype = matrix, dtype
         kind = DTYPES[dtype]
         self.bytes = matrix.n * matrix.k * kind.itemsize
         number = copies(self.bytes, device.cache, device.free // 2)
@@ -74,20 +71,19 @@ class Weights:
         self.turns, self.kernel = Turns(held), KERNELS[dtype]
         self.product = self.kernel.prepared(held[0])
 
-    def rate(self, m: int, effort: Effort, peak: float | None) -> MatmulRate:
+    def rate(self, m: int, judge: Judge) -> MatmulRate:
         """M tokens through the next weights, again and again. Raises Refused."""
         matrix = self.matrix
-        x = noise((m, matrix.k), DTYPES[self.kernel.inputs], self.device.torch)
-        samples = timed(lambda: self.product(x, self.turns()), self.device.torch, effort)
+        figure = f"{self.dtype} matmul m {m}, n {matrix.n}, k {matrix.k}"
+        x = noise((m, matrix.k), DTYPES[self.kernel.inputs], judge.device.torch)
+        samples = judge.timed(figure, lambda: self.product(x, self.turns()))
         seconds = samples.median
         with about(f"matmul_{self.dtype}_{m}x{matrix.n}x{matrix.k}"):
             flops = tflop_s(m=m, n=matrix.n, k=matrix.k, seconds=seconds)
             rate = gb_s(bytes=self.bytes, seconds=seconds)
-        if why := doubt(samples) or beyond(rate, peak, "GB/s"):
-            raise Refused(f"{self.dtype} matmul m {m}, n {matrix.n}, k {matrix.k}", why)
         return MatmulRate(
             m=m, n=matrix.n, k=matrix.k, dtype=self.dtype, kernel=self.kernel.name,
-            tflop_s=flops, gb_s=rate, seconds=seconds,
+            tflop_s=flops, gb_s=judge.possible(figure, rate), seconds=seconds,
             seconds_p10=samples.p10, seconds_p90=samples.p90,
         )  # fmt: skip
 

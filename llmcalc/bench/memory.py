@@ -29,7 +29,8 @@ def remembered(model: ModelTwin, batch: int, context: int, encoded: Tensor | Non
     model(token, Pass(positions=token[0], memory=first, encoded=encoded))
     for module in model.layers.modules():
         if isinstance(module, AttentionTwin) and module.number in first and not module.part.cross:
-            first[module.number] = _held(module, *first[module.number], context)
+            k, v = first[module.number]
+            first[module.number] = _held(module, k, v, context)
         elif isinstance(module, LatentAttentionTwin):
             first[module.number] = tuple(
                 _long(one, axis, context - 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
 
@@ -11,6 +12,12 @@ DRIFT = 0.10
 """Change of the median from the first half to the second above which the state is not steady."""
 ABOVE = 1.05
 """Share of a peak above which a figure is an error of the clock or of a cache."""
+INTERRUPTED = 50
+"""Interruptions a second and thread above which others had the cores for much of the time.
+
+Seen on two cores with torch on both: 10 to 30 with nobody else, 65 to 100 beside one busy process,
+where each product took whole time slices of 8 ms, with hardly any spread.
+"""
 FEWEST = 5
 """Samples below which neither spread nor drift can be told."""
 
@@ -20,6 +27,8 @@ class Samples:
     """Seconds of one call, in the order in which they were taken."""
 
     seconds: tuple[float, ...]
+    interrupted: float = 0.0
+    """Times a second that a thread had to leave its core to another process, on average."""
 
     @property
     def median(self) -> float:
@@ -59,6 +68,28 @@ def doubt(samples: Samples) -> str | None:
     if abs(samples.drift) > DRIFT:
         return f"not steady: second half {samples.drift:+.0%} against the first"
     return None
+
+
+def disturbance(samples: Samples) -> str | None:
+    """Why these timings may be too long although they agree, or None."""
+    if samples.interrupted <= INTERRUPTED:
+        return None
+    return (
+        f"other processes interrupted each thread {samples.interrupted:.0f} times a second, "
+        f"over {INTERRUPTED}"
+    )
+
+
+def best(attempts: Sequence[Samples]) -> Samples:
+    """The attempt that says most: without doubt, then without disturbance, then the calmest."""
+    return min(
+        attempts,
+        key=lambda one: (
+            doubt(one) is not None,
+            disturbance(one) is not None and one.interrupted,
+            one.spread,
+        ),
+    )
 
 
 def beyond(rate: float, peak: float | None, unit: str) -> str | None:

@@ -10,13 +10,12 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from llmcalc.bench.buffers import noise
-from llmcalc.bench.clock import timed, wait
+from llmcalc.bench.clock import wait
 from llmcalc.bench.device import Device
-from llmcalc.bench.effort import Effort
+from llmcalc.bench.judge import Judge, Refused
 from llmcalc.bench.memory import kv_bytes, remembered
 from llmcalc.bench.model import weight_bytes
-from llmcalc.bench.samples import Samples, beyond, doubt
-from llmcalc.bench.trusted import Refused
+from llmcalc.bench.samples import Samples
 from llmcalc.spec.card import ModelCard
 from llmcalc.twin.model import ModelTwin
 from llmcalc.twin.setting import Pass
@@ -26,7 +25,7 @@ class Operators(TorchDispatchMode):
     """Counts the operators that torch calls inside; views compute nothing."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.count = 0
 
     def __torch_dispatch__(
@@ -61,24 +60,19 @@ class Step:
 
     def operators(self) -> int:
         """That a step calls."""
-        with Operators() as counter:
+        counter = Operators()
+        with counter:
             self()
         return counter.count
 
 
-def steps_in(step: Step, device: Device, effort: Effort, *, graph: bool) -> Samples:
+def stepped(step: Step, judge: Judge, figure: str, *, graph: bool) -> Samples:
     """Samples of a step, operator by operator or as one CUDA graph. Raises Refused."""
-    call = _captured(step, device) if graph else step
+    call = _captured(step, judge.device) if graph else step
     if not bool(torch.isfinite(step()).all()):
-        raise Refused("decode step", "the logits are not finite")
-    return timed(call, device.torch, effort)
-
-
-def trusted(samples: Samples, read: int, peak: float | None, figure: str) -> Samples:
-    """The samples, or Refused."""
-    rate = read / samples.median / 10**9
-    if why := doubt(samples) or beyond(rate, peak, "GB/s"):
-        raise Refused(figure, why)
+        raise Refused(figure, "the logits are not finite")
+    samples = judge.timed(figure, call)
+    judge.possible(figure, (step.weight_bytes + step.kv_bytes) / samples.median / 10**9)
     return samples
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
 
@@ -10,12 +10,9 @@ import torch
 from torch import Tensor
 
 from llmcalc.bench.buffers import TIMES_CACHE, Turns, noise
-from llmcalc.bench.clock import timed
 from llmcalc.bench.device import Device
-from llmcalc.bench.effort import Effort
+from llmcalc.bench.judge import Judge
 from llmcalc.bench.rates import gb_s
-from llmcalc.bench.samples import Samples, beyond, doubt
-from llmcalc.bench.trusted import Refused
 from llmcalc.formula import about
 from llmcalc.spec.measurement import StreamRate
 
@@ -39,27 +36,16 @@ def arrays(device: Device, bytes: int) -> tuple[Tensor, ...]:
     return tuple(noise((bytes // 4,), torch.float32, device.torch) for _ in range(_ARRAYS))
 
 
-def stream(
-    operation: Operation, held: tuple[Tensor, ...], device: Device, effort: Effort,
-    peak: float | None,
-) -> StreamRate:  # fmt: skip
+def stream(operation: Operation, held: tuple[Tensor, ...], judge: Judge) -> StreamRate:
     """One operation on arrays. Raises Refused."""
     bytes = held[0].numel() * held[0].element_size()
     figure = f"{operation} of {bytes // 2**20} MiB"
-    samples = timed(_call(operation, held), device.torch, effort)
-    return _rate(operation, bytes, samples, peak, figure)
-
-
-def _rate(
-    operation: Operation, bytes: int, samples: Samples, peak: float | None, figure: str
-) -> StreamRate:
+    samples = judge.timed(figure, _call(operation, held))
     with about(f"{operation}_{bytes // 2**20}_MiB"):
         rate = gb_s(bytes=MOVED[operation] * bytes, seconds=samples.median)
-    if why := doubt(samples) or beyond(rate, peak, "GB/s"):
-        raise Refused(figure, why)
     return StreamRate(
-        operation=operation, bytes=bytes, gb_s=rate, seconds=samples.median,
-        seconds_p10=samples.p10, seconds_p90=samples.p90,
+        operation=operation, bytes=bytes, gb_s=judge.possible(figure, rate),
+        seconds=samples.median, seconds_p10=samples.p10, seconds_p90=samples.p90,
     )  # fmt: skip
 
 
@@ -80,7 +66,7 @@ def _copied(to: Tensor, source: Tensor) -> None:
     to.copy_(source)
 
 
-def headline(rates: Iterator[StreamRate] | list[StreamRate], operation: Operation) -> float | None:
+def headline(rates: Sequence[StreamRate], operation: Operation) -> float | None:
     """The bandwidth of an operation over the largest arrays that gave one."""
     found = [one for one in rates if one.operation == operation]
     return max(found, key=lambda one: one.bytes).gb_s if found else None

@@ -10,6 +10,7 @@ from typing import Any
 from llmcalc.catalog.scalar import plain
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
+from llmcalc.spec.measurement import Measurement
 from llmcalc.spec.parts import PARTS
 
 WIDEST = 110
@@ -29,6 +30,11 @@ def card_yaml(card: ModelCard) -> str:
 def gpu_yaml(spec: GpuSpec) -> str:
     """The text of a GPU spec file: keys in the order of the spec, defaults left out."""
     return _text(spec, "gpu.schema.json")
+
+
+def measurement_yaml(measurement: Measurement) -> str:
+    """The text of a saved measurement: keys in the order of the spec, defaults left out."""
+    return _text(measurement, "")
 
 
 def file_data(value: Any) -> Any:
@@ -55,7 +61,7 @@ def _said(value: Any) -> dict[str, Any]:
 
 
 def _text(value: Any, schema: str) -> str:
-    lines = [f"# yaml-language-server: $schema={schema}"]
+    lines = [f"# yaml-language-server: $schema={schema}"] if schema else []
     for key, one in file_data(value).items():
         lines += _entry(key, one, "")
     return "\n".join(lines) + "\n"

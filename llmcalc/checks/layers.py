@@ -16,6 +16,7 @@ from llmcalc.spec.parts import Attention, LatentAttention
 from llmcalc.spec.pattern import layer_names
 from llmcalc.twin.block import BlockTwin
 from llmcalc.twin.extras import hold
+from llmcalc.twin.fused import fuse
 from llmcalc.twin.model import EndsTwin
 from llmcalc.twin.norms import norm
 from llmcalc.twin.setting import Kernel, Pass, Setting
@@ -108,6 +109,8 @@ def layers(
 def _layer(name: str, times: int, block: Block, setting: Setting, **rest: Any) -> Layer:
     with torch.device(rest["device"]), _default(DTYPE):
         module = BlockTwin(block, setting, count())
+    if setting.kernel == "fused":
+        fuse(module)
     return Layer(
         name=name,
         times=times,

@@ -39,6 +39,10 @@ class Quantities:
     """Bytes that autograd saves of a step with fused attention, weights and loss apart."""
     kept_eager: int
     """The same with attention's scores materialised."""
+    kept_fused: int
+    """The same as `kept_sdpa` with fused norms and gated activations."""
+    kept_frozen: int
+    """The same as `kept_sdpa` where no weight gets a gradient; 0 for models with recurrences."""
     kept_checkpointed: int
     """Bytes saved by layers that are computed again: their inputs."""
 
@@ -46,10 +50,16 @@ class Quantities:
 NAMES = tuple(field.name for field in fields(Quantities))
 
 
+def recurrent(card: ModelCard) -> bool:
+    """Whether some layers walk their tokens one by one."""
+    parts = [part for block in card.blocks.values() for part in block.parts]
+    return any(not isinstance(part, (Attention, LatentAttention, Mlp, Moe)) for part in parts)
+
+
 def sizes(card: ModelCard) -> Sizes:
     """Small where tokens are walked one by one, else more than the widest window."""
     parts = [part for block in card.blocks.values() for part in block.parts]
-    if any(not isinstance(part, (Attention, LatentAttention, Mlp, Moe)) for part in parts):
+    if recurrent(card):
         return Sizes(batch=2, tokens=FEW)
     windows = [part.window or 0 for part in parts if isinstance(part, Attention)]
     tokens = max([MANY, *(window + 8 for window in windows)])

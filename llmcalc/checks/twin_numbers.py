@@ -11,9 +11,10 @@ from torch.utils.checkpoint import checkpoint
 
 from llmcalc.checks import counters
 from llmcalc.checks.layers import Layer, beside, ends, layers
-from llmcalc.checks.quantities import LORA_RANK, Quantities, Sizes
+from llmcalc.checks.quantities import LORA_RANK, Quantities, Sizes, recurrent
 from llmcalc.spec.card import ModelCard
 from llmcalc.twin.attention import AttentionTwin
+from llmcalc.twin.fused import fuse
 from llmcalc.twin.latent_attention import LatentAttentionTwin
 from llmcalc.twin.model import EndsTwin
 
@@ -27,6 +28,9 @@ def measured(card: ModelCard, sizes: Sizes) -> Quantities:
     total += sum(one.times * counters.parameters(one.module) for one in kinds)
     total += sum(times * counters.parameters(module) for _, times, module in others)
     kept_by_ends = _kept_by_ends(card, outside, sizes)
+    fused = list(layers(card, batch=sizes.batch, tokens=sizes.tokens, kernel="fused"))
+    fuse(outside)
+    fused_ends = _kept_by_ends(card, outside, sizes)
     return Quantities(
         params=total,
         buffers=sum(one.times * counters.buffers(one.module) for one in kinds)
@@ -40,6 +44,8 @@ def measured(card: ModelCard, sizes: Sizes) -> Quantities:
         lora_attention=_summed(kinds, _lora),
         kept_sdpa=_summed(kinds, _kept) + kept_by_ends,
         kept_eager=_kept_eagerly(card, sizes) + kept_by_ends,
+        kept_fused=_summed(fused, _kept) + fused_ends,
+        kept_frozen=0 if recurrent(card) else _kept_frozen(card, sizes),
         kept_checkpointed=_summed(kinds, _kept_checkpointed),
     )
 
@@ -47,6 +53,15 @@ def measured(card: ModelCard, sizes: Sizes) -> Quantities:
 def _kept_eagerly(card: ModelCard, sizes: Sizes) -> int:
     kinds = layers(card, batch=sizes.batch, tokens=sizes.tokens, kernel="eager")
     return _summed(list(kinds), _kept)
+
+
+def _kept_frozen(card: ModelCard, sizes: Sizes) -> int:
+    """As `sdpa`, with gradients for activations alone, as below adapters of an earlier layer."""
+    kinds = list(layers(card, batch=sizes.batch, tokens=sizes.tokens, kernel="sdpa"))
+    outside = ends(card)
+    for module in (outside, *(one.module for one in kinds)):
+        module.requires_grad_(requires_grad=False)
+    return _summed(kinds, _kept) + _kept_by_ends(card, outside, sizes)
 
 
 def _kept(layer: Layer) -> int:

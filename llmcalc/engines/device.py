@@ -45,6 +45,7 @@ def _applies(devices: Devices, gpu: GpuSpec) -> bool:
     memory = gpu.memory.type or ""
     return (
         (not devices.names or gpu.name in devices.names)
+        and (not devices.starts or gpu.name.startswith(devices.starts))
         and (not devices.vendors or gpu.vendor in devices.vendors)
         and (not devices.memory or any(memory.startswith(one) for one in devices.memory))
         and (not devices.architectures or (gpu.architecture or "") in devices.architectures)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmcalc.blueprint.keeping.tensor import Kept, Kernel
+from llmcalc.blueprint.keeping.tensor import TRAINED, Frozen, Kept, Kernel
 from llmcalc.blueprint.operations import Ledger, Section
 from llmcalc.engines.workload import Workload
 from llmcalc.formula import formula
@@ -14,25 +14,24 @@ def kept_bytes(*, elements: int, bytes: int, count: int) -> int:
     return elements * bytes * count
 
 
-def saved(ledger: Ledger, workload: Workload, kernel: Kernel, *, frozen: bool = False) -> int:
+def saved(ledger: Ledger, workload: Workload, kernel: Kernel, frozen: Frozen = TRAINED) -> int:
     """Bytes kept between forward and backward by all layers, embedding and head; without the loss.
 
-    The ledger must have been lowered for training. `frozen`: no weight gets a gradient.
+    The ledger must have been lowered for training. Tensors that only `frozen` weights need are not.
     """
     return sum(
-        section.times * of_section(section, workload, kernel, frozen=frozen)
-        for section in ledger.sections
+        section.times * of_section(section, workload, kernel, frozen) for section in ledger.sections
     )
 
 
 def of_section(
-    section: Section, workload: Workload, kernel: Kernel, *, frozen: bool = False
+    section: Section, workload: Workload, kernel: Kernel, frozen: Frozen = TRAINED
 ) -> int:
     """Bytes that one occurrence of a section keeps."""
     return sum(
         kept_bytes(elements=one.elements, bytes=one.bytes, count=count(one, section, workload))
         for one in section.kept
-        if one.by(kernel, frozen=frozen)
+        if one.by(kernel, frozen)
     )
 
 

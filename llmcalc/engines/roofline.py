@@ -9,7 +9,7 @@ Reading and computing of one group overlap; groups, attention and exchanges foll
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from llmcalc.engines.device import Device
@@ -97,6 +97,15 @@ def together(steps: Sequence[StepTime]) -> StepTime:
         bandwidth_floor=sum(one.bandwidth_floor for one in steps),
         compute_floor=sum(one.compute_floor for one in steps),
     )
+
+
+def scaled(step: StepTime, share: float) -> StepTime:
+    """The same work in a share of the time, as where several stages are busy at once."""
+    return replace(
+        step, memory=share * step.memory, compute=share * step.compute,
+        latency=share * step.latency, network=share * step.network,
+        bandwidth_floor=share * step.bandwidth_floor, compute_floor=share * step.compute_floor,
+    )  # fmt: skip
 
 
 def _read(product: Product, device: Device) -> float:

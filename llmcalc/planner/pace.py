@@ -10,7 +10,7 @@ from llmcalc.engines.device import Device
 from llmcalc.engines.kv_format import KvFormats
 from llmcalc.engines.memory import Start
 from llmcalc.engines.placement import placed
-from llmcalc.engines.roofline import StepTime, step_time, together
+from llmcalc.engines.roofline import StepTime, scaled, step_time, together
 from llmcalc.engines.serving import Serving
 from llmcalc.engines.work import Work, work
 from llmcalc.engines.workload import Phase, Workload
@@ -45,22 +45,27 @@ class Served:
 
     def prefill(self, batch: int, prompt: int) -> StepTime:
         """All prompts of a replica, a chunk at a time; chunks see what stands before them."""
-        whole = batch * prompt
-        chunk = min(self.serving.tokens_at_once, whole)
-        full, rest = divmod(whole, chunk)
-        steps = []
+        chunk = min(self.serving.tokens_at_once, batch * prompt)
         if chunk >= prompt:
             at_once = chunk // prompt
             steps = [self._passed("prefill", at_once, prompt, prompt)] * (batch // at_once)
             if left := batch % at_once:
                 steps.append(self._passed("prefill", left, prompt, prompt))
-            return together(steps)
-        # Costs grow in a straight line with what stands before a chunk: the middle one is the mean.
-        middle = self._passed("prefill", 1, chunk, max(chunk, (prompt + chunk) // 2))
-        steps = [middle] * full
-        if rest:
-            steps.append(self._passed("prefill", 1, rest, prompt))
-        return together(steps)
+        else:
+            # Costs grow in a straight line with what stands before: the middle chunk is the mean.
+            full, rest = divmod(prompt, chunk)
+            middle = self._passed("prefill", 1, chunk, max(chunk, (prompt + chunk) // 2))
+            steps = [middle] * (full * batch)
+            if rest:
+                steps += [self._passed("prefill", 1, rest, prompt)] * batch
+        return self._overlapped(together(steps), len(steps))
+
+    def _overlapped(self, whole: StepTime, chunks: int) -> StepTime:
+        """Stages work on chunks behind each other, until a batch of chunks is through."""
+        at_once = min(chunks, self.serving.runtime.chunks_in_flight or chunks)
+        stages = self.parallel.pp
+        share = (at_once + stages - 1) / (at_once * stages)
+        return whole if stages == 1 else scaled(whole, share)
 
     def _passed(self, phase: Phase, batch: int, query: int, context: int) -> StepTime:
         """One pass through all stages, and through the layers of the host."""

@@ -16,6 +16,8 @@ class Devices:
     """Which devices a class is about; what is left out, does not matter."""
 
     names: tuple[Name, ...] = ()
+    starts: tuple[Name, ...] = ()
+    """Starts of names."""
     vendors: tuple[Word, ...] = ()
     memory: tuple[Word, ...] = ()
     """Starts of the type of memory: HBM, GDDR, LPDDR."""

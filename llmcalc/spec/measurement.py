@@ -167,3 +167,5 @@ class Measurement:
     steps: tuple[StepRate, ...] = ()
     collectives: tuple[CollectiveRate, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    disturbed: tuple[Refusal, ...] = ()
+    """Figures that may be too low although their timings agree: others had the cores."""

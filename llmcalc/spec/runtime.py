@@ -197,6 +197,8 @@ class Runtime:
     """Whether some expert ranks may hold an expert more than others."""
     embedding_on_host: Bool = False
     """Whether the token embedding stays in host memory."""
+    chunks_in_flight: WidthOrZero = 0
+    """Chunks of a prompt that stages of a pipeline work on until all are through; 0: any number."""
     layers_over_devices: Bool = False
     """Whether several GPUs hold layers each, unless a split is asked for."""
     weight_formats: tuple[Name, ...] = ()

@@ -9,6 +9,7 @@ import torch.nn.functional as F  # noqa: N812  the usual name
 from torch import Tensor, nn
 
 from llmcalc.spec.parts import Activation, Mlp, Moe
+from llmcalc.twin.fused import FusedGate
 from llmcalc.twin.setting import Pass, Setting
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
@@ -19,8 +20,18 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
 }
 
 
+def gated(act: Callable[[Tensor], Tensor], gate: Tensor, up: Tensor, *, fused: bool) -> Tensor:
+    """act(gate) ⊙ up, by one kernel or two."""
+    if not fused:
+        return act(gate) * up
+    product: Tensor = FusedGate.apply(gate, up, act)  # type: ignore[no-untyped-call]
+    return product
+
+
 class MlpTwin(nn.Module):
     """W_down · (act(W_gate · x) ⊙ W_up · x), or W_down · act(W_up · x)."""
+
+    fused = False
 
     def __init__(self, part: Mlp, setting: Setting, number: int) -> None:
         super().__init__()
@@ -35,7 +46,10 @@ class MlpTwin(nn.Module):
         """[b, s, d] to [b, s, d]."""
         del run
         up = self.up_proj(x)
-        inner = self.act(up) if self.gate_proj is None else self.act(self.gate_proj(x)) * up
+        if self.gate_proj is None:
+            inner = self.act(up)
+        else:
+            inner = gated(self.act, self.gate_proj(x), up, fused=self.fused)
         out: Tensor = self.down_proj(inner)
         return out
 
@@ -44,6 +58,7 @@ class MoeTwin(nn.Module):
     """Routed experts as grouped matmuls over the tokens sorted by expert, and a shared MLP."""
 
     correction_bias: Tensor
+    fused = False
 
     def __init__(self, part: Moe, setting: Setting, number: int) -> None:
         super().__init__()
@@ -122,7 +137,8 @@ class MoeTwin(nn.Module):
         if self.gate_proj is None:
             inner = self.act(up)
         else:
-            inner = self.act(self._grouped(rows, self.gate_proj, "gate_bias", ends, visits)) * up
+            gate = self._grouped(rows, self.gate_proj, "gate_bias", ends, visits)
+            inner = gated(self.act, gate, up, fused=self.fused)
         out = self._grouped(inner, self.down_proj, "down_bias", ends, visits)
         out = out * share.flatten()[order, None]
         places = torch.arange(order.shape[0], device=order.device)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from llmcalc.spec.card import Norm
 
-Kernel = Literal["eager", "sdpa", "grouped"]
+Kernel = Literal["eager", "sdpa", "fused", "grouped"]
 
 EPSILON = 1e-6
 ROPE_THETA = 10_000.0
@@ -25,6 +25,7 @@ class Setting:
     kernel: Kernel = "sdpa"
     """`eager` keeps the scores, `sdpa` runs flash attention inside otherwise plain modules.
 
+    `fused` has kernels for norms and gated activations too (fused.py).
     `grouped` decodes with two plain products and does not repeat keys for their query heads.
     """
     causal: bool = True

@@ -169,7 +169,7 @@ def test_a_gpu_is_known_by_what_logs_call_it(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["80GB class", "AMD", "unstated", "RTX 2060 12GB", "RTX 4090 48GB", "8GB (8151 MiB)"]
+    "text", ["80GB class", "AMD", "unstated", "RTX 6000", "RTX 4090 48GB", "8GB (8151 MiB)"]
 )
 def test_a_gpu_that_we_lack_is_no_other(text: str) -> None:
     assert gpu(text) is None

@@ -27,16 +27,16 @@ def kept_by_attention(part: Attention, context: Context) -> tuple[Kept, ...]:
 
 
 def _gate(dims: dict[str, int]) -> tuple[Kept, ...]:
-    return kept("gate", "h·d_v", dims), kept("gated output", "h·d_v", dims, for_weights=True)
+    return kept("gate", "h·d_v", dims), kept("gated output", "h·d_v", dims, needed_for="product")
 
 
 def _output(dims: dict[str, int], *, needed: bool, always_eager: bool) -> tuple[Kept, ...]:
     """A fused kernel needs its output again; without one only the projection behind it does."""
     if needed or always_eager:
-        return (kept("attention output", "h·d_v", dims, for_weights=not needed),)
+        return (kept("attention output", "h·d_v", dims, needed_for="" if needed else "product"),)
     return (
         kept("attention output", "h·d_v", dims, runs="flash"),
-        kept("attention output", "h·d_v", dims, runs="eager", for_weights=True),
+        kept("attention output", "h·d_v", dims, runs="eager", needed_for="product"),
     )
 
 
@@ -45,7 +45,10 @@ def _always_eager(part: Attention) -> bool:
 
 
 def _normed(part: Attention, dims: dict[str, int], context: Context) -> tuple[Kept, ...]:
-    """Norms of queries and keys; a reused cache has its keys normed already."""
+    """Norms of queries and keys; a reused cache has its keys normed already.
+
+    Where values are the keys before their norm, they are its input, kept once.
+    """
     if part.qk_norm is None:
         return ()
     heads = ("h",) if part.kv_reuse else ("h", "h_kv")
@@ -57,6 +60,7 @@ def _normed(part: Attention, dims: dict[str, int], context: Context) -> tuple[Ke
             rows="1" if part.qk_norm == "full" else count,
             per="encoded" if part.cross and count == "h_kv" else "token",
         )
+        if not (part.k_eq_v and count == "h_kv" and one.name == "head norm input")
     )  # fmt: skip
 
 
@@ -106,7 +110,7 @@ def _learned_scores(part: Attention, dims: dict[str, int]) -> tuple[Kept, ...]:
     sink = (kept("sink column", "h", dims, 6),) if part.sinks else ()
     if not part.relative_buckets:
         return sink
-    return (*sink, kept("distances", "1", dims, 8, per="square", for_weights=True))
+    return (*sink, kept("distances", "1", dims, 8, per="square", needed_for="table"))
 
 
 def kept_by_latent_attention(part: LatentAttention, context: Context) -> tuple[Kept, ...]:
@@ -120,15 +124,15 @@ def kept_by_latent_attention(part: LatentAttention, context: Context) -> tuple[K
         "d_v": part.v_head_dim,
     }
     del context  # its norms are always RMS
-    latents = [("query latent", "r_q")] if part.q_lora_rank else []
+    latents = [("query latent", "r_q", "")] if part.q_lora_rank else []
     even = part.v_head_dim == part.qk_nope_head_dim + part.qk_rope_head_dim
     return (
         *(
             one
-            for name, width in [*latents, ("latent", "r_kv")]
+            for name, width, cut_from in [*latents, ("latent", "r_kv", "r_kv + d_r")]
             for one in (
-                *by_norm(name, width, dims, "rms", residual=True),
-                kept(name, width, dims, for_weights=True, residual=True),
+                *by_norm(name, width, dims, "rms", residual=True, cut_from=cut_from),
+                kept(name, width, dims, needed_for="product", residual=True),
             )
         ),
         kept("queries", "h·(d_n + d_r)", dims),

@@ -56,7 +56,7 @@ def _around(block: Block, context: Context) -> tuple[Kept, ...]:
     """Inputs of parts, and what their norms keep."""
     dims = {"d": context.hidden_size}
     norm = by_norm("norm", "d", dims, context.norm, residual=True)
-    entry = kept("input of a part", "d", dims, for_weights=True, residual=True)
+    entry = kept("input of a part", "d", dims, needed_for="product", residual=True)
     parts = len(block.parts)
     if block.placement == "parallel":
         return _parallel(block, context, norm, entry)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from llmcalc.blueprint.keeping.tensor import Kept, by_norm, kept
 from llmcalc.spec.card import ModelCard
 
@@ -9,13 +11,14 @@ from llmcalc.spec.card import ModelCard
 def first(card: ModelCard, dims: dict[str, int]) -> tuple[Kept, ...]:
     """Token and position numbers, the input of a projection, and what a norm keeps."""
     embedding = card.embedding
-    found = [kept("token numbers", "1", dims, 8, for_weights=True)]
+    found = [kept("token numbers", "1", dims, 8, needed_for="table")]
     if embedding.positions:
-        found.append(kept("position numbers", "1", dims, 8, per="position", for_weights=True))
+        found.append(kept("position numbers", "1", dims, 8, per="position", needed_for="table"))
     if embedding.dim:
-        found.append(kept("token embedding", "d_emb", dims, for_weights=True, residual=True))
+        found.append(kept("token embedding", "d_emb", dims, needed_for="product", residual=True))
     if embedding.norm:
-        found += by_norm("embedding norm", "d", dims, card.norm, residual=True)
+        inside = by_norm("embedding norm", "d", dims, card.norm, residual=True)
+        found += [replace(one, needed_for="table") for one in inside]  # nothing below has gradients
     return tuple(found)
 
 
@@ -25,9 +28,15 @@ def last(card: ModelCard, dims: dict[str, int]) -> tuple[Kept, ...]:
         list(by_norm("final norm", "d", dims, card.norm, residual=True)) if card.final_norm else []
     )
     if card.head:
-        found.append(kept("input of the head", "d", dims, for_weights=True, residual=True))
+        found.append(kept("input of the head", "d", dims, needed_for="product", residual=True))
         if card.embedding.dim:
             found.append(
-                kept("projected input of the head", "d_emb", dims, for_weights=True, residual=True)
+                kept(
+                    "projected input of the head",
+                    "d_emb",
+                    dims,
+                    needed_for="product",
+                    residual=True,
+                )
             )
     return tuple(found)

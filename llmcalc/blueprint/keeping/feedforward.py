@@ -30,10 +30,10 @@ def kept_by_moe(part: Moe, context: Context) -> tuple[Kept, ...]:
     }
     return (
         *_routing(part, dims),
-        kept("rows sorted by expert", "v·d_x", dims, for_weights=True),
+        kept("rows sorted by expert", "v·d_x", dims, needed_for="product"),
         *by_activation("v·d_e", dims, part.activation, gated=part.gated),
         kept("outputs of experts", "v·d_x", dims),
-        *((kept("mixed latent", "d_x", dims, for_weights=True),) if part.latent_size else ()),
+        *((kept("mixed latent", "d_x", dims, needed_for="product"),) if part.latent_size else ()),
         *_shared(part, context),
     )
 
@@ -41,7 +41,7 @@ def kept_by_moe(part: Moe, context: Context) -> tuple[Kept, ...]:
 def _routing(part: Moe, dims: dict[str, int]) -> tuple[Kept, ...]:
     """Scores, choices and shares, and the permutations that sort tokens by expert and back."""
     visits = (
-        (kept("experts of biased rows", "v", dims, 8, for_weights=True),)
+        (kept("experts of biased rows", "v", dims, 8, needed_for="table"),)
         if part.expert_bias
         else ()
     )

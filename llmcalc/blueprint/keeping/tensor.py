@@ -31,6 +31,14 @@ RUNS: dict[Runs, frozenset[Kernel]] = {
     "fused": frozenset({"fused"}),
 }
 
+NeededFor = Literal["", "product", "table"]
+"""Weights that a tensor is kept for: matrices of products, or scales of norms and tables of rows;
+empty: activations need it."""
+
+Frozen = frozenset[NeededFor]
+TRAINED: Frozen = frozenset()
+FROZEN: Frozen = frozenset({"product", "table"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
@@ -45,16 +53,15 @@ class Kept:
     per: Per = "token"
     runs: Runs | None = None
     """The recipes that keep it; None: all."""
-    for_weights: bool = False
-    """Whether only the gradient of a weight needs it: frozen weights do without."""
+    needed_for: NeededFor = ""
+    """The weights whose gradient alone needs it: where they are frozen it is not kept."""
     residual: bool = False
     """Whether it is as wide as the residual stream, which tensor ranks do not divide by heads."""
 
-    def by(self, kernel: Kernel, *, frozen: bool = False) -> bool:
-        """Whether a recipe keeps it, also where all weights are frozen."""
-        return (self.runs is None or kernel in RUNS[self.runs]) and not (
-            frozen and self.for_weights
-        )
+    def by(self, kernel: Kernel, frozen: Frozen = TRAINED) -> bool:
+        """Whether a recipe keeps it where some weights are frozen."""
+        runs = self.runs is None or kernel in RUNS[self.runs]
+        return runs and self.needed_for not in frozen
 
 
 def kept(
@@ -65,14 +72,14 @@ def kept(
     *,
     per: Per = "token",
     runs: Runs | None = None,
-    for_weights: bool = False,
+    needed_for: NeededFor = "",
     residual: bool = False,
 ) -> Kept:
     """A saved tensor of `text` elements; bf16 unless `bytes` says otherwise."""
     elements = int(evaluate(text, dims))
     return Kept(
         name=name, text=text, dims=dims, elements=elements, bytes=bytes, per=per, runs=runs,
-        for_weights=for_weights, residual=residual,
+        needed_for=needed_for, residual=residual,
     )  # fmt: skip
 
 
@@ -85,17 +92,21 @@ def by_norm(
     rows: str = "1",
     per: Per = "token",
     residual: bool = False,
+    cut_from: str = "",
 ) -> tuple[Kept, ...]:
     """Inside a norm over `width` elements in `rows` rows.
 
-    RMS works on a float32 copy, a fused one and torch's LayerNorm on their input.
+    RMS works on a float32 copy, a fused one and torch's LayerNorm on their input, which keeps the
+    whole tensor that it is `cut_from`.
     """
     if kind == "rms":
         found = (
             kept(f"{name} in float32", width, dims, 4, per=per, runs="plain"),
-            kept(f"{name} input", width, dims, per=per, runs="fused"),
+            kept(f"{name} input", cut_from or width, dims, per=per, runs="fused"),
             kept(f"{name} scale", rows, dims, 4, per=per),
-            kept(f"{name} before its weight", width, dims, per=per, runs="plain", for_weights=True),
+            kept(
+                f"{name} before its weight", width, dims, per=per, runs="plain", needed_for="table"
+            ),
         )
     else:
         found = (
@@ -118,12 +129,17 @@ def by_activation(
         found = (kept("activation input", width, dims),) * before
         return (
             *found,
-            kept("activation output", width, dims, for_weights=activation != "relu"),
+            kept(
+                "activation output",
+                width,
+                dims,
+                needed_for="" if activation == "relu" else "product",
+            ),
         )
     return (
         *plain,
         kept("gate projection", width, dims, runs="fused"),
         kept("activation output", width, dims, runs="plain"),
         kept("up projection", width, dims),
-        kept("their product", width, dims, for_weights=True),
+        kept("their product", width, dims, needed_for="product"),
     )

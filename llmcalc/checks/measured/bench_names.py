@@ -14,9 +14,11 @@ from llmcalc.checks.measured.model_names import named
 from llmcalc.checks.measured.reading import Cells
 from llmcalc.checks.measured.unusable import Unusable
 from llmcalc.spec.card import ModelCard
+from llmcalc.spec.parts import Attention
 
 _FILE_TYPE = re.compile(
-    r"(?<![A-Za-z0-9])(I?Q\d(?:_[A-Z0-9]+)*(?: - (?:Small|Medium|Large))?|MXFP4(?: MoE)?|BF16|F16|F32)"
+    r"(?<![A-Za-z0-9])"
+    r"(I?Q\d(?:_[A-Z0-9]+)*(?: - (?:Small|Medium|Large))?|MXFP4(?: MoE)?|BF16|F16|F32)"
     r"(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
@@ -59,14 +61,22 @@ def printed(config: Cells) -> str | None:
 
 
 def _of_size(size: Facts, name: str) -> list[ModelCard]:
-    """Cards of the architecture that the text starts with and of exactly this size."""
+    """Cards of the architecture that the text starts with and of exactly this size.
+
+    Those that bear its name go before others: `llama 70B` is Llama 2 rather than Code Llama.
+    """
     match = _ARCHITECTURE.match(name.lower())
     if match is None:
         return []
     wanted = match[1].rstrip("0123456789._-")
-    return [
-        card
-        for card in cards().values()
-        if (card.family in _LLAMA_LIKE if wanted == "llama" else wanted.startswith(card.family))
-        and not size.resized(card)
-    ]
+    found = [card for card in cards().values() if _files(card, wanted) and size.rounded(card)]
+    return [card for card in found if card.name.startswith(wanted)] or found
+
+
+def _files(card: ModelCard, architecture: str) -> bool:
+    """Whether llama.cpp files a card under an architecture; its `llama` knows no windows."""
+    if architecture != "llama":
+        return architecture.startswith(card.family)
+    parts = (part for block in card.blocks.values() for part in block.parts)
+    plain = all(part.window is None for part in parts if isinstance(part, Attention))
+    return card.family in _LLAMA_LIKE and plain

@@ -21,6 +21,9 @@ _CORES = re.compile(
     r"(\d{1,2})[ -]?c(?:ores?)?[ -]gpu|gpu[ :-]+(\d{1,2})[ -]?c|(?:\b|-)(\d{1,2})c\b"
 )
 """GPU cores of a bin of one of Apple's chips: `(7c GPU)`, `30-core GPU`, `-32c`."""
+_LAPTOP = re.compile(r"[ (\[-]*\b(?:mobile|laptop)\b(?:[^)\]]*[)\]])?")
+"""A laptop's chip, in brackets too: it is another one than the card of its name."""
+_INSIDE = re.compile(r"[(\[]([^)\]]*)[)\]]")
 _NEAR = 0.12
 """Share by which a written size may differ from the box: 80 for 79.1, 96 for 95.6."""
 
@@ -37,7 +40,7 @@ def board(text: str | None) -> GpuSpec | None:
 
 @cache
 def _gpu(text: str) -> GpuSpec | None:
-    written = text.lower().replace("mobile", "laptop")
+    written = _LAPTOP.sub(" laptop", text.lower())
     words = re.sub(r"[_-]", " ", _REMARK.sub(" ", written))
     size = _SIZE.search(words)
     cores = _CORES.search(written)
@@ -47,7 +50,8 @@ def _gpu(text: str) -> GpuSpec | None:
             found = _index().get(_joined(name))
             if found and (size is None or _of_size(found, int(size[1]))):
                 return gpus().get(f"{found.name}-{bin_of}c", found)
-    return _either(text)
+    inside = (_gpu(remark) for remark in _INSIDE.findall(text))
+    return _either(text) or next((found for found in inside if found), None)
 
 
 def _either(text: str) -> GpuSpec | None:

@@ -183,9 +183,22 @@ METRICS: dict[str, tuple[Metric, ...]] = {
     "oom": (_OUTCOME,),
     "vllm_cpu": _given_cache("tokens", "concurrency"),
     "vllm_live": _given_cache("kv_tokens", "max_concurrency_x"),
-    "decode": tuple(
-        _later(name, speed(name))
-        for name in ("decode_tok_s", "prefill_tok_s", "total_output_tok_s_max_load", "mlperf_tok_s")
+    "decode": (
+        Metric(
+            name="decode_tok_s",
+            measured=speed("decode_tok_s"),
+            predicted=scaled("decode_tokens_per_second", 1),
+            needs=("speed",),
+            how="tokens a second of all sequences at the mean context of the run",
+        ),
+        Metric(
+            name="prefill_tok_s",
+            measured=speed("prefill_tok_s"),
+            predicted=scaled("prefill_tokens_per_second", 1),
+            needs=("speed",),
+            how="tokens of the prompt a second",
+        ),
+        *(_later(name, speed(name)) for name in ("total_output_tok_s_max_load", "mlperf_tok_s")),
     ),
     "gguf_types": (_later("types", lambda cells: 1.0 if cells.get("types") else None),),
     "training": (

@@ -56,6 +56,14 @@ class Facts:
             return ""
         return f"the file holds {self.params} parameters, the card {card.name} {has / 1e9:.3f} B"
 
+    def rounded(self, card: ModelCard) -> bool:
+        """Whether the card's parameters, rounded as they were printed, are what was printed."""
+        match = _SIZE.match((self.params or "").strip())
+        if match is None:
+            return False
+        decimals = len(match[1].partition(".")[2])
+        return f"{_shapes(card.name).params / 1e9:.{decimals}f}" == match[1]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shapes:

@@ -56,7 +56,9 @@ def backend(config: Cells) -> str:
 
 def flash(config: Cells) -> bool | None:
     """Whether the column `backend` says that flash attention is on: `fa=True`."""
-    match = re.search(r"\bfa\s*=?\s*(true|false|0|1|on|off)\b", config.get("backend", ""), re.I)
+    match = re.search(
+        r"\bfa\s*=?\s*(true|false|0|1|on|off)\b", config.get("backend", ""), re.IGNORECASE
+    )
     return None if match is None else match[1].lower() in {"true", "1", "on"}
 
 

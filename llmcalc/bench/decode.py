@@ -1,0 +1,101 @@
+"""Whole decode steps of a card, each beside what the rates measured apart say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from llmcalc.bench.judge import Judge, Refused
+from llmcalc.bench.model import cut, materialised
+from llmcalc.bench.plan import Plan
+from llmcalc.bench.predict import kv_rate, predicted
+from llmcalc.bench.rates import mbu
+from llmcalc.bench.samples import Samples
+from llmcalc.bench.step import Step, stepped
+from llmcalc.formula import about
+from llmcalc.spec.card import ModelCard
+from llmcalc.spec.measurement import AttentionRate, Dtype, StepRate
+from llmcalc.spec.pattern import layer_names
+from llmcalc.twin.model import ModelTwin
+from llmcalc.twin.setting import Kernel
+
+TAKEN = 0.6
+"""Share of the free memory of a device that weights may take."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decode:
+    """A model, and the rates that were measured before."""
+
+    card: ModelCard
+    dtype: Dtype
+    kernel: Kernel
+    launch: float | None
+    read: float | None
+    attention: Sequence[AttentionRate]
+    weights: Callable[[int], float | None]
+    """Bandwidth of the weights for so many tokens."""
+
+    def model(self, judge: Judge, plan: Plan) -> tuple[ModelCard, ModelTwin]:
+        """As many layers as fit, and the card that says which. Raises Refused."""
+        if not self.card.causal:
+            raise Refused("decode step", f"{self.card.name} is no decoder")
+        room = int(TAKEN * judge.device.free)
+        room = min(room, plan.room) if judge.device.kind == "cpu" else room
+        card = cut(self.card, self.dtype, room)
+        return card, materialised(card, judge.device, self.dtype, self.kernel)
+
+    def wanted(self, judge: Judge, plan: Plan) -> Iterator[tuple[int, int, bool]]:
+        """Batch, context and graph of each step."""
+        limit = self.card.max_position_embeddings
+        steps = {(batch, min(context, limit or context)): None for batch, context in plan.steps}
+        for batch, context in steps:
+            yield batch, context, False
+            if judge.device.kind == "cuda":
+                yield batch, context, True
+
+    def figure(self, batch: int, context: int, *, graph: bool) -> str:
+        """What a step is called."""
+        way = ", CUDA graph" if graph else ""
+        return f"decode step of batch {batch}, context {context}{way}"
+
+    def step(
+        self, judge: Judge, model: tuple[ModelCard, ModelTwin], batch: int, context: int, *,
+        graph: bool,
+    ) -> StepRate:  # fmt: skip
+        """One step, measured and predicted. Raises Refused."""
+        card, twin = model
+        figure = self.figure(batch, context, graph=graph)
+        against = judge.peak or self.read
+        if against is None:
+            raise Refused(figure, "neither a peak nor a read bandwidth is known for its MBU")
+        try:
+            step = Step(twin, card, batch, context)
+        except KeyError:
+            why = "layers that fit read the cache of a layer that does not"
+            raise Refused(figure, why) from None
+        samples = stepped(step, judge, figure, graph=graph)
+        return self._rate(card, step, samples, against, graph=graph)
+
+    def _rate(
+        self, card: ModelCard, step: Step, samples: Samples, against: float, *, graph: bool
+    ) -> StepRate:
+        batch, context, operators = step.batch, step.context, step.operators()
+        with about(f"step_{batch}_{context}"):
+            used = mbu(
+                weight_bytes=step.weight_bytes, kv_bytes=step.kv_bytes,
+                seconds=samples.median, peak=against,
+            )  # fmt: skip
+        guess = predicted(
+            weight_bytes=step.weight_bytes, kv_bytes=step.kv_bytes,
+            operators=1 if graph else operators, weights=self.weights(batch),
+            kv=kv_rate(self.attention, self.kernel, context), launch=self.launch,
+        )  # fmt: skip
+        return StepRate(
+            model=self.card.name, layers=len(layer_names(card.layers)),
+            of_layers=len(layer_names(self.card.layers)), batch=batch, context=context,
+            dtype=self.dtype, kernel=self.kernel, graph=graph, operators=operators,
+            weight_bytes=step.weight_bytes, kv_bytes=step.kv_bytes,
+            tokens_per_second=batch / samples.median, mbu=used, predicted_seconds=guess,
+            seconds=samples.median, seconds_p10=samples.p10, seconds_p90=samples.p90,
+        )  # fmt: skip

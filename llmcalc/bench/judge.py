@@ -1,0 +1,65 @@
+"""What becomes a figure, what is refused, and what others disturbed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+
+from llmcalc.bench.clock import Call, timed
+from llmcalc.bench.device import Device
+from llmcalc.bench.effort import Effort
+from llmcalc.bench.samples import Samples, beyond, disturbance, doubt
+from llmcalc.spec.measurement import Refusal
+
+T = TypeVar("T")
+
+
+class Refused(Exception):  # noqa: N818  it is no error of anybody
+    """What was measured is no figure, for a reason."""
+
+    def __init__(self, figure: str, reason: str) -> None:
+        super().__init__(f"{figure}: {reason}")
+        self.figure, self.reason = figure, reason
+
+
+class Judge:
+    """Times calls on one device, and keeps account of what it does not believe."""
+
+    def __init__(self, device: Device, effort: Effort, peak: float | None = None) -> None:
+        self.device, self.effort, self.peak = device, effort, peak
+        self.refused: list[Refusal] = []
+        self.disturbed: list[Refusal] = []
+
+    def timed(self, figure: str, call: Call) -> Samples:
+        """Samples of a call that agree with each other. Raises Refused."""
+        samples = timed(call, self.device.torch, self.effort)
+        if why := doubt(samples):
+            raise Refused(figure, why)
+        if why := disturbance(samples):
+            self.disturbed.append(Refusal(figure=figure, reason=why))
+        return samples
+
+    def possible(self, figure: str, gb_s: float) -> float:
+        """A bandwidth that the memory may have. Raises Refused for one over its peak."""
+        if why := beyond(gb_s, self.peak, "GB/s"):
+            raise Refused(figure, why)
+        return gb_s
+
+    def refuses(self, figure: str, reason: str) -> None:
+        """Note a figure that there is not, and why."""
+        self.refused.append(Refusal(figure=figure, reason=" ".join(reason.split())[:300]))
+
+    def tried(self, figure: str, measure: Callable[[], T]) -> T | None:
+        """What `measure` finds, or None where it is refused or torch cannot do it here."""
+        try:
+            return measure()
+        except Refused as refused:
+            self.refuses(refused.figure, refused.reason)
+        except torch.OutOfMemoryError:
+            self.refuses(figure, "the device ran out of memory")
+        except (RuntimeError, NotImplementedError, AttributeError) as error:
+            first = str(error).partition("\n")[0]
+            self.refuses(figure, f"torch cannot do this here: {first or type(error).__name__}")
+        return None
