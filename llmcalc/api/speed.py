@@ -10,11 +10,14 @@ from llmcalc.api import speed_tables as tables
 from llmcalc.api.request import at_least_one, within_limit
 from llmcalc.api.setup import Setup, shown
 from llmcalc.blueprint import lower
+from llmcalc.catalog import measurement
 from llmcalc.catalog.accuracy import Band, band
 from llmcalc.catalog.data import efficiency
+from llmcalc.catalog.measured_gpu import VENDOR
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.device import GB, Device, chosen, link, peak_compute
 from llmcalc.engines.limits import largest_batch
+from llmcalc.engines.measured import measured_device
 from llmcalc.engines.part import Basis
 from llmcalc.engines.roofline import Bound, StepTime
 from llmcalc.errors import InvalidFileError
@@ -164,6 +167,8 @@ def has_memory(gpu: GpuSpec) -> bool:
 
 def device(gpu: GpuSpec, runtime: Runtime, format: Quantization, ranks: int) -> Device:
     """What the engine reaches on that GPU. Raises InvalidFileError where the spec has no rate."""
+    if gpu.vendor == VENDOR and (found := measurement.find(gpu.name)):
+        return measured_device(found, format.bits, operators=runtime.operators_per_layer)
     rate, compute = gpu.memory.bandwidth_gb_s, peak_compute(gpu, format.computed)
     if rate is None or compute is None:
         missing = "memory.bandwidth_gb_s" if rate is None else "compute.fp16"

@@ -49,7 +49,10 @@ def is_hub_id(name: str) -> bool:
 
 
 def gpu(name: str) -> GpuSpec:
-    """The GPU of that name, alias or spec path, or from stdin (`-`). Raises as `card`."""
+    """The GPU of that name, alias or spec path, or from stdin (`-`), or a saved measurement.
+
+    Raises as `card`.
+    """
     from llmcalc.catalog.gpu_shelf import GPUS  # noqa: PLC0415  (questions about models need none)
 
     if name == "-":
@@ -61,6 +64,10 @@ def gpu(name: str) -> GpuSpec:
         return found
     if os.path.isfile(name):
         return _yaml_file(GPUS, name)
+    from llmcalc.catalog import measured_gpu, measurement  # noqa: PLC0415  (rarely asked for)
+
+    if measured := measurement.find(name):
+        return measured_gpu.spec_of(measured)
     raise _unknown(GPUS, name)
 
 

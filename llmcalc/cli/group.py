@@ -14,7 +14,7 @@ from llmcalc.errors import UsageError
 
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "Questions": ("params", "flops", "memory", "fit", "speed", "train"),
-    "Proof": ("check", "validate"),
+    "Proof": ("check", "validate", "bench"),
     "Catalog": ("models", "gpus", "show", "import", "schema"),
 }
 """Headings of the help and their commands; `name` is the function `name` of cli/name.py."""

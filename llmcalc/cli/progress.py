@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from time import monotonic
 
+from llmcalc.api import bench
 from llmcalc.api.check import Listener
 from llmcalc.cli.failure import failed
 from llmcalc.errors import InvalidFileError
@@ -37,6 +38,31 @@ class Progress(Listener):
         elif monotonic() - self._last > SLOW:
             self._last = monotonic()
             print(f"checked {done} of {cards} cards", file=sys.stderr, flush=True)
+
+    def ends(self) -> None:
+        """Leave the screen's line empty for the answer."""
+        if self._screen:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+class BenchProgress(bench.Listener):
+    """Tells what `bench` measures now."""
+
+    def __init__(self) -> None:
+        self._screen = sys.stderr.isatty()
+        self._last = monotonic()
+
+    def begins(self, what: str) -> None:
+        """A word before torch takes its seconds."""
+        print(what, file=sys.stderr, flush=True)
+
+    def measures(self, what: str) -> None:
+        """The line of a screen, or one of a log where it was silent for long."""
+        if self._screen:
+            print(f"\r\033[K{what}", end="", file=sys.stderr, flush=True)
+        elif monotonic() - self._last > SLOW:
+            self._last = monotonic()
+            print(f"measuring {what}", file=sys.stderr, flush=True)
 
     def ends(self) -> None:
         """Leave the screen's line empty for the answer."""

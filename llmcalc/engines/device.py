@@ -16,6 +16,9 @@ PCIE_REACHED = 0.8
 """Of that, for copies of megabytes; public bandwidth tests show 0.75 to 0.85."""
 
 
+Curve = tuple[tuple[int, float], ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
     """Rates of one device, in bytes and FLOP a second."""
@@ -31,6 +34,23 @@ class Device:
     link_seconds: float
     """Of one exchange, however small."""
     watts: float | None = None
+    curve: Curve = ()
+    """FLOP/s by tokens, where they were measured; the fewest tokens first."""
+
+    def computing(self, tokens: int) -> float:
+        """FLOP/s of products for so many tokens at once."""
+        if not self.curve:
+            return self.compute * self.reach.compute
+        below = [point for point in self.curve if point[0] <= tokens]
+        above = [point for point in self.curve if point[0] >= tokens]
+        if not (below and above):
+            return (below[-1] if below else above[0])[1]
+        (few, slow), (many, fast) = below[-1], above[0]
+        if few == many:
+            return slow
+        # Times grow in a straight line with tokens, so FLOP/s are interpolated as tokens / time.
+        start, end = few / slow, many / fast
+        return tokens / (start + (end - start) * (tokens - few) / (many - few))
 
 
 def chosen(efficiency: Efficiency, gpu: GpuSpec) -> Reach:

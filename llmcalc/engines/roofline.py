@@ -63,13 +63,14 @@ def step_time(work: Work, device: Device, *, ranks: int = 1, flash: bool = True)
     """The time of one step of one of `ranks` tensor ranks."""
     reach = device.reach
     memory = compute = 0.0
+    rate = device.computing(work.tokens)
     for one in work.products:
-        reading, computing = _read(one, device), one.flops / (device.compute * reach.compute)
+        reading, computing = _read(one, device), one.flops / rate
         memory += reading if reading >= computing else 0.0
         compute += computing if computing > reading else 0.0
     reached = reach.cache if flash or reach.cache_plain is None else reach.cache_plain
     cache = work.cache_bytes / (device.bandwidth * reached)
-    attention = work.attention_flops / (device.compute * reach.compute)
+    attention = work.attention_flops / rate
     memory += cache if cache >= attention else 0.0
     compute += attention if attention > cache else 0.0
     read = sum(one.bytes for one in work.products) + work.cache_bytes

@@ -19,3 +19,13 @@ class Recipe:
     gradients: Few
     master_weights: Few
     optimizer: Few
+    """Of Adam's two moments together; other optimizers have other states of the same width."""
+    copies: Few = 0
+    """Of copies in 16 bits that are computed with, while a step runs forward and backward."""
+    stepping: Few = 0
+    """Of what exists only while the optimizer steps."""
+
+    @property
+    def moment(self) -> int:
+        """Bytes of one moment."""
+        return self.optimizer // 2

@@ -209,6 +209,8 @@ class Runtime:
     """Whether what sequences start with in common is cached once."""
     kv_apart: Bool = False
     """Whether keys and values may be stored in different formats."""
+    operators_per_layer: WidthOrZero = 0
+    """Kernels that wait for a launch each; 0 where a graph launches all of them at once."""
     efficiency: Name = "served"
     """The file that says what it reaches of a device's peaks."""
     like: Name | None = None

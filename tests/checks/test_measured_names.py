@@ -7,7 +7,7 @@ import pytest
 from llmcalc.catalog.find import cards, gpus
 from llmcalc.checks.measured import engines
 from llmcalc.checks.measured.formats import file_type, kv_formats, weight_format
-from llmcalc.checks.measured.gpu_names import gpu
+from llmcalc.checks.measured.gpu_names import board, gpu
 from llmcalc.checks.measured.model_facts import Facts, chosen, matching
 from llmcalc.checks.measured.model_names import named
 from llmcalc.checks.measured.models import model
@@ -158,6 +158,36 @@ GPUS = {
     "AMD Instinct MI300X-NPS1-SPX-192GB-750W": "mi300x",
     "Tesla T4": "t4",
     "Strix Halo (Radeon 8060S)": "ryzen-ai-max-395",
+    "Ryzen AI 9 HX 370 (Radeon 890M)": "radeon-890m",
+    "RTX 3070": "rtx-3070",
+    "RTX 3080Ti": "rtx-3080-ti",
+    "RTX 2060 12GB": "rtx-2060-12gb",
+    "RTX 4090 (Laptop)": "rtx-4090-laptop",
+    "NVIDIA GeForce RTX 4090 Laptop GPU": "rtx-4090-laptop",
+    "RTX 3080 Mobile 8GB": "rtx-3080-laptop",
+    "GTX 1080 Ti": "gtx-1080-ti",
+    "Quadro RTX 8000": "quadro-rtx-8000",
+    "Titan X (Pascal)": "titan-x-pascal",
+    "RTX PRO 5000 72GB": "rtx-pro-5000-72gb-blackwell",
+    "RTX PRO 6000 Max-Q": "rtx-pro-6000-blackwell-max-q",
+    "RTX 6000 Ada Generation": "rtx-6000-ada",
+    "Tesla P40": "p40",
+    "A800-80GB": "a800-sxm4-80gb",
+    "A100-40GB-SXM": "a100-sxm4-40gb",
+    "A100-40GB multi-node": "a100-sxm4-40gb",
+    "A100-SXM-40GB in this page (paper: 80GB Selene)": "a100-sxm4-40gb",
+    "H100/H800 (989.4 TF peak used on page)": "h100-sxm5-80gb",
+    "Jetson AGX Orin 32GB": "jetson-agx-orin-32gb",
+    "Radeon AI PRO R9700": "radeon-ai-pro-r9700",
+    "Radeon Pro W7700": "radeon-pro-w7700",
+    "AMD Radeon RX 6900 XT": "rx-6900-xt",
+    "RX 7900 XT": "rx-7900-xt",
+    "MI50 16GB": "mi50",
+    "Arc Pro B50": "arc-pro-b50",
+    "Apple M1 (7c GPU)": "apple-m1-7c",
+    "Apple M1 Pro (16c GPU)": "apple-m1-pro",
+    "Apple M3 Max (30-core GPU)": "apple-m3-max-30c",
+    "MacBook Pro M4 Max": "apple-m4-max",
 }
 
 
@@ -169,10 +199,21 @@ def test_a_gpu_is_known_by_what_logs_call_it(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["80GB class", "AMD", "unstated", "RTX 6000", "RTX 4090 48GB", "8GB (8151 MiB)"]
-)
+    "text",
+    [
+        "80GB class", "AMD", "unstated", "RTX 6000", "RTX 4090 48GB", "8GB (8151 MiB)",
+        "A800/H800-80GB (page ambiguous)", "unstated (~95.6 GiB each)", "22GB-class (21.66 GiB)",
+        "Ascend 64GB", "H100-95GB HBM2e", "T4/Turing 16GB", "RTX 3080 Laptop 16GB",
+    ],
+)  # fmt: skip
 def test_a_gpu_that_we_lack_is_no_other(text: str) -> None:
     assert gpu(text) is None
+
+
+def test_a_card_with_more_memory_is_still_that_board() -> None:
+    assert [getattr(board(text), "name", None) for text in ("RTX 4090 48GB", "RTX 6000")] == [
+        "rtx-4090", None,
+    ]  # fmt: skip
 
 
 def test_every_name_of_a_gpu_means_it() -> None:

@@ -1,0 +1,54 @@
+"""A device as it was measured: rates of real products at their number of tokens, no guesses."""
+
+from __future__ import annotations
+
+from llmcalc.engines.device import GB, TERA, Curve, Device
+from llmcalc.errors import ImpossibleError
+from llmcalc.spec.efficiency import Reach
+from llmcalc.spec.measurement import Measurement
+
+
+def measured_device(found: Measurement, bits: float, *, operators: int) -> Device:
+    """The device for weights of so many bits whose engine calls `operators` kernels a layer.
+
+    Weights of fewer than 16 bits are widened while they are multiplied: their products go as fast
+    as measured with int8 weights. Raises ImpossibleError where a rate was refused.
+    """
+    rate = found.peak_gb_s or found.read_gb_s
+    narrow = bits < 16  # noqa: PLR2004
+    curve = rates(found, "int8") if narrow else rates(found, found.dtype)
+    curve = curve or rates(found, found.dtype)
+    if rate is None or found.read_gb_s is None or not curve:
+        why = "; ".join(f"{one.figure}: {one.reason}" for one in found.refused) or "not measured"
+        raise ImpossibleError(
+            f"{found.name} has no bandwidth or no rate of products ({why})",
+            hint="measure it again: llmcalc bench --save NAME",
+        )
+    reached = found.weights_gb_s if found.weights_gb_s and not narrow else found.read_gb_s
+    reach = Reach(
+        weights=min(1.0, reached / rate), cache=min(1.0, (found.kv_gb_s or reached) / rate),
+        compute=1.0, layer_seconds=operators * (found.launch_seconds or 0.0),
+        source=f"llmcalc bench, {found.date}",
+    )  # fmt: skip
+    link = max((one.bus_gb_s for one in found.collectives), default=1.0)
+    return Device(
+        name=found.name, bandwidth=rate * GB, compute=max(speed for _, speed in curve),
+        reach=reach, link=link * GB, link_seconds=_latency(found), curve=curve,
+    )  # fmt: skip
+
+
+def rates(found: Measurement, dtype: str) -> Curve:
+    """FLOP/s of products with weights of that type, by tokens, the median over shapes."""
+    by_tokens: dict[int, list[float]] = {}
+    for one in found.matmuls:
+        if one.dtype == dtype:
+            by_tokens.setdefault(one.m, []).append(one.tflop_s * TERA)
+    return tuple(
+        (tokens, sorted(speeds)[len(speeds) // 2]) for tokens, speeds in sorted(by_tokens.items())
+    )
+
+
+def _latency(found: Measurement) -> float:
+    """Seconds of the smallest collective that was measured."""
+    small = [one.seconds for one in found.collectives if one.operation == "all_reduce"]
+    return min(small, default=25e-6)

@@ -1,0 +1,51 @@
+"""A training framework: what it takes for itself, and how it does what others do otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from llmcalc.spec.limits import Alias, Bool, Few, Length, Line, Name, Range
+
+Share = Annotated[float, Range(0, 1)]
+Buffer = Annotated[int, Range(0, 2**40)]
+Kernels = Literal["eager", "sdpa", "fused"]
+Losses = Literal["eager", "plain", "chunked", "fused", "linear"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Framework:
+    """Constants of one framework, each with its source."""
+
+    name: Name
+    title: Line
+    aliases: tuple[Alias, ...] = ()
+    source: Line
+    context: Buffer
+    """Bytes of the CUDA context and of libraries, which the driver counts and torch does not."""
+    communication: Buffer = 0
+    """The same of NCCL where several devices work together."""
+    workspace: Buffer = 0
+    """Bytes that torch allocates for cuBLAS and the like."""
+    reserve: Share = 0.0
+    """What the allocator holds beyond the peak of live tensors, as a share of that."""
+    bucket: Buffer = 0
+    """Bytes of each of two buckets that gradients are summed in over ranks."""
+    recipe: Name
+    """Precision where none is asked for."""
+    kernels: Kernels = "sdpa"
+    loss: Losses = "eager"
+    persistent_gradients: Bool = False
+    """Whether gradients stand in buffers of their own all the time."""
+    gradient_of_each_shape: Bool = False
+    """Whether one 16-bit gradient of each shape of matrix is held beside the main gradients."""
+    foreach: Bool = True
+    """Whether the optimizer step makes one more moment of all tensors at once."""
+    adapter_dropout: Bool = True
+    """Whether adapters see a dropped-out copy of their input, which is kept with its mask."""
+    keeps_gathered: Bool = False
+    """Whether gathered weights of a sharded model with frozen ones stay until the step."""
+    prefetched: Few = 1
+    """Units of a sharded model that are gathered ahead of the one that computes."""
+    fitted_on: Length | None = None
+    """Rows that the constants were fitted on."""
