@@ -68,6 +68,7 @@ class Kind:
     words: str
 
 
+GEFORCE = ("rtx-2", "rtx-30", "rtx-40", "rtx-50", "titan")
 KINDS = (
     Kind("{vendors: [Apple]}", lambda g: g.vendor == "Apple", "Apple silicon"),
     Kind("{vendors: [NVIDIA], memory: [HBM]}",
@@ -75,8 +76,8 @@ KINDS = (
     Kind("{vendors: [NVIDIA], architectures: [Pascal, Maxwell, Volta]}",
          lambda g: g.architecture in ("Pascal", "Maxwell"), "NVIDIA before tensor cores"),
     Kind("{vendors: [NVIDIA], starts: [rtx-2, rtx-30, rtx-40, rtx-50, titan]}",
-         lambda g: g.vendor == "NVIDIA" and g.name.startswith(("rtx-2", "rtx-30", "rtx-40", "rtx-50"))
-         and "ada" not in g.name, "GeForce"),
+         lambda g: g.vendor == "NVIDIA" and g.name.startswith(GEFORCE) and "ada" not in g.name,
+         "GeForce"),
     Kind("{vendors: [NVIDIA], memory: [LPDDR]}",
          lambda g: g.vendor == "NVIDIA" and _memory(g, "LPDDR"), "NVIDIA with unified memory"),
     Kind("{vendors: [NVIDIA]}", lambda g: g.vendor == "NVIDIA" and _memory(g, "GDDR"),
@@ -135,8 +136,9 @@ def rows() -> list[Row]:
 
 
 def fit(rows: list[Row], given: dict[str, float] | None = None) -> dict[str, float]:
-    """Seconds a unit of each column; nothing is read faster than the peak, no layer takes less
-    than nothing. Columns that no row has are left out.
+    """Seconds a unit of each column, those of `given` as they are.
+
+    Nothing is read faster than the peak, no layer takes less than nothing.
     """
     fixed = dict(given or {})
     t = np.array([row.seconds for row in rows])
@@ -248,8 +250,9 @@ def written(every: list[Row]) -> str:
             _class(kind.devices, together, reached, whole, out or errors(whole, together), said)
         )
     everything = fit(balanced(by_gpu(decode)))
-    pooled.append(_class("{}", everything, compute(every), decode, left_out(by_gpu(decode)),
-                         "all decode rows together; the error is that on GPUs left out"))  # fmt: skip
+    words = "all decode rows together; the error is that on GPUs left out"
+    off = left_out(by_gpu(decode))
+    pooled.append(_class("{}", everything, compute(every), decode, off, words))
     return "\n".join([*lines, *pooled]) + "\n"
 
 

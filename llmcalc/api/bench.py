@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
 from llmcalc.api import bench_tables
+from llmcalc.api.bench_result import HOW, result
+from llmcalc.bench.ranks import local_rank, rank
 from llmcalc.catalog import measurement as saved
 from llmcalc.catalog.find import card
 from llmcalc.errors import MissingExtraError, UsageError
 from llmcalc.report.model import Report
-from llmcalc.spec.measurement import (
-    AttentionRate,
-    CollectiveRate,
-    MatmulRate,
-    Measurement,
-    Refusal,
-    StepRate,
-    StreamRate,
-)
+from llmcalc.spec.measurement import Measurement
 
 if TYPE_CHECKING:
     from llmcalc.spec.card import ModelCard
@@ -30,82 +23,6 @@ Kind = Literal["cuda", "cpu", "xpu", "mps"]
 
 DEFAULT_MODEL = "llama3-8b"
 """Whose shapes are measured where none is named: those of most models of 7 to 9 billion."""
-
-HOW = {
-    "figures": "medians; refused where (p90 - p10) / median is over 20 %, where the second half "
-    "differs from the first by over 10 %, or over 1.05 of the spec's peak",
-    "bandwidth": "bytes that must move over the time; STREAM's count, written lines fetched first "
-    "are not counted",
-    "data": "random numbers in buffers that together are at least 4 times the last cache",
-    "weights": "random, layers cut to what fits; of experts those that a random choice visits",
-    "mbu": "bytes of weights and cache over the time, against the spec's peak, or the read "
-    "bandwidth where none is known",
-    "predicted": "bytes over the rates measured here, plus the launch of each operator",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecodeResult:
-    """What decides how fast tokens come."""
-
-    weights_gb_s: float | None
-    """All matrices of the model times one token."""
-    kv_gb_s: float | None
-    """Cache read by attention at the longest context."""
-    tokens_per_second: float | None
-    """Of a real step of batch 1, of the layers that fit; the fastest way of launching it."""
-    mbu: float | None
-    predicted_tokens_per_second: float | None
-    """The same step from the rates measured apart."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bandwidth:
-    """All-reduce of one size."""
-
-    bytes: int
-    gb_s: float
-    """Bus bandwidth, to be compared with the speed of a link."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BenchResult:
-    """All figures of one run; null where one is refused or was not asked for."""
-
-    device: str
-    read_gb_s: float | None
-    copy_gb_s: float | None
-    triad_gb_s: float | None
-    peak_gb_s: float | None
-    """Of the spec of the catalog that the device's name means."""
-    fraction_of_peak: float | None
-    """Read bandwidth over it."""
-    decode: DecodeResult
-    matmul: tuple[MatmulRate, ...]
-    launch_seconds: float | None
-    allreduce: tuple[Bandwidth, ...]
-    streams: tuple[StreamRate, ...]
-    attention: tuple[AttentionRate, ...]
-    steps: tuple[StepRate, ...]
-    collectives: tuple[CollectiveRate, ...]
-    refused: tuple[Refusal, ...]
-    """Figures that are not reported, and why."""
-    disturbed: tuple[Refusal, ...]
-    """Figures that may be too low, for others had the cores."""
-    kind: str
-    gpu: str | None
-    model: str | None
-    date: str
-    host_cpu: str
-    threads: int
-    memory_bytes: int
-    cache_bytes: int
-    versions: Mapping[str, str]
-    clocks: Mapping[str, float]
-    saved: str | None
-    """Path of the file, with --save."""
-    basis: Literal["measured"]
-    assumptions: Mapping[str, str]
 
 
 class Listener:
@@ -141,44 +58,58 @@ def bench(ask: BenchAsk, listener: Listener | None = None) -> Report | None:
     Raises UsageError for a name that is taken and for collectives without torchrun,
     MissingExtraError without torch, ImpossibleError without such a device.
     """
+    number = _rank() if ask.collectives else 0
     name = _name(ask)
     shapes = None if ask.collectives else card(ask.model)
-    listener = listener or Listener()
-    listener.begins(f"loading torch to measure {'links' if shapes is None else 'this machine'}")
-    run, rank = _bench(), 0
-    if ask.collectives:
-        rank = _rank(run)
+    listener = Listener() if number or listener is None else listener
+    listener.begins(f"loading torch to measure {'links' if ask.collectives else 'this machine'}")
+    run = _bench()
     if ask.threads:
         run.threads(ask.threads)
-    found = _found(run, ask, shapes, listener if not rank else Listener(), name)
-    if rank:
-        return None
-    path = saved.save(found, force=True) if name else None
-    return _report(found, ask.model if shapes else None, path)
-
-
-def _found(
-    run: ModuleType, ask: BenchAsk, shapes: ModelCard | None, listener: Listener, name: str | None
-) -> Measurement:
-    from llmcalc.bench.device import device as chosen  # noqa: PLC0415  (torch: seconds)
-
-    device = chosen(ask.device, run.local_rank() if shapes is None else 0)
-    spec = _spec(device.name) if device.kind != "cpu" else None
-    told = {"quick": ask.quick, "name": name, "gpu": spec.name if spec else None}
     if shapes is None:
-        links: Measurement = run.between_ranks(device, listener, **told)
-        return _merged(links, saved.find(name) if name else None)
-    peak = spec.memory.bandwidth_gb_s if spec else None
-    found: Measurement = run.measured(device, shapes, listener, peak=peak, **told)
+        found = _links(run, ask, listener, name)
+    else:
+        found = _measured(run, ask, shapes, listener, name)
+    if number:
+        return None
+    path = saved.save(_kept(found, ask), force=True) if name else None
+    return _report(found, shapes.name if shapes else None, path)
+
+
+def _measured(
+    run: ModuleType, ask: BenchAsk, shapes: ModelCard, listener: Listener, name: str | None
+) -> Measurement:
+    device = run.device(ask.device)
+    spec = _spec(device.name) if device.kind != "cpu" else None
+    found: Measurement = run.measured(
+        device, shapes, listener, quick=ask.quick, name=name, gpu=spec.name if spec else None,
+        peak=spec.memory.bandwidth_gb_s if spec else None,
+    )  # fmt: skip
     return found
 
 
-def _merged(links: Measurement, before: Measurement | None) -> Measurement:
-    """What is saved already of the device, with new collectives."""
-    if before is None or before.device != links.device:
-        return links
-    kept = tuple(one for one in before.refused if not one.figure.startswith(_COLLECTIVE))
-    return replace(before, collectives=links.collectives, refused=(*kept, *links.refused))
+def _links(run: ModuleType, ask: BenchAsk, listener: Listener, name: str | None) -> Measurement:
+    device = run.device(ask.device, local_rank())
+    spec = _spec(device.name) if device.kind != "cpu" else None
+    before = saved.find(name) if name else None
+    if before and before.device != device.name and not ask.force:
+        raise UsageError(
+            f"{name!r} was measured on another device, {before.device}",
+            hint="--save another name, or --force to replace it",
+        )
+    found: Measurement = run.between_ranks(
+        device, listener, quick=ask.quick, name=name, gpu=spec.name if spec else None
+    )
+    return found
+
+
+def _kept(found: Measurement, ask: BenchAsk) -> Measurement:
+    """What is to be saved: collectives beside what is saved already of the same device."""
+    before = saved.find(found.name) if ask.collectives else None
+    if before is None or before.device != found.device:
+        return found
+    own = tuple(one for one in before.refused if not one.figure.startswith(_COLLECTIVE))
+    return replace(before, collectives=found.collectives, refused=(*own, *found.refused))
 
 
 _COLLECTIVE = ("all_", "send_recv")
@@ -197,8 +128,9 @@ def _name(ask: BenchAsk) -> str | None:
         return None
     from llmcalc.catalog.gpu_shelf import GPUS  # noqa: PLC0415  (start-up)
 
-    # collectives are added to what is there
     name = saved.free(ask.save, force=ask.force or ask.collectives)
+    if ask.collectives:  # they are added to what is there, which must be readable
+        saved.find(name)
     if GPUS.find(name):
         raise UsageError(
             f"{name!r} is a GPU of the catalog", hint=f"save it under another name, as my-{name}"
@@ -219,57 +151,23 @@ def _bench() -> ModuleType:
     return run
 
 
-def _rank(run: ModuleType) -> int:
-    rank: int | None = run.rank()
-    if rank is None:
+def _rank() -> int:
+    """This process among those of torchrun. Raises UsageError where it started none."""
+    found = rank()
+    if found is None:
         raise UsageError(
             "collectives need several ranks",
             hint="torchrun --nproc-per-node 2 -m llmcalc bench --collectives",
         )
-    return rank
+    return found
 
 
 def _report(found: Measurement, model: str | None, path: str | None) -> Report:
-    result = _result(found, model, path)
     return Report(
         command="bench",
-        results=(result,),
+        results=(result(found, model=model, path=path),),
         tables=bench_tables.tables(found),
         text=bench_tables.last_lines(found, path),
         assumptions=tuple(f"{name}: {what}" for name, what in HOW.items()),
         warnings=tuple(f"{one.figure}: {one.reason}" for one in found.disturbed),
-    )
-
-
-def _result(found: Measurement, model: str | None, path: str | None) -> BenchResult:
-    peak, read = found.peak_gb_s, found.read_gb_s
-    return BenchResult(
-        device=found.device, read_gb_s=read, copy_gb_s=found.copy_gb_s,
-        triad_gb_s=found.triad_gb_s, peak_gb_s=peak,
-        fraction_of_peak=read / peak if read and peak else None, decode=_decode(found),
-        matmul=found.matmuls, launch_seconds=found.launch_seconds,
-        allreduce=tuple(
-            Bandwidth(bytes=one.bytes, gb_s=one.bus_gb_s)
-            for one in found.collectives
-            if one.operation == "all_reduce"
-        ),
-        streams=found.streams, attention=found.attention, steps=found.steps,
-        collectives=found.collectives, refused=found.refused, disturbed=found.disturbed,
-        kind=found.kind, gpu=found.gpu, model=model, date=found.date, host_cpu=found.host_cpu,
-        threads=found.threads, memory_bytes=found.memory_bytes, cache_bytes=found.cache_bytes,
-        versions=found.versions, clocks=found.clocks, saved=path, basis="measured",
-        assumptions=HOW,
-    )  # fmt: skip
-
-
-def _decode(found: Measurement) -> DecodeResult:
-    single = [one for one in found.steps if one.batch == 1]
-    best = min(single, key=lambda one: (one.context, one.seconds), default=None)
-    predicted = best.predicted_seconds if best else None
-    return DecodeResult(
-        weights_gb_s=found.weights_gb_s,
-        kv_gb_s=found.kv_gb_s,
-        tokens_per_second=best.tokens_per_second if best else None,
-        mbu=best.mbu if best else None,
-        predicted_tokens_per_second=best.batch / predicted if best and predicted else None,
     )

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
+from typing import Any
 
 from llmcalc.api.memory import MemoryResult, Room, memory
+from llmcalc.api.predict_training import trained
 from llmcalc.api.setup import setup
-from llmcalc.checks.measured.case import Case, Prediction
+from llmcalc.api.speed import Load, saturated, serve
+from llmcalc.checks.measured.case import Case, Prediction, Run
+from llmcalc.checks.measured.training import TrainingCase
+from llmcalc.planner.pace import Served
+from llmcalc.spec.settings import Settings
 
 
-def predict(case: Case) -> Prediction:
+def predict(case: Case | TrainingCase) -> Prediction:
     """The prediction for a case. Raises LlmcalcError where it is impossible."""
+    if isinstance(case, TrainingCase):
+        return trained(case)
+    if case.run is not None:
+        return timed(case, case.run)
     asked = _answer(case)
     whole = asked
     if case.settings.n_gpu_layers is not None:
@@ -28,6 +39,49 @@ def predict(case: Case) -> Prediction:
         fits=_fits(asked),
         capacity=asked.capacity,
     )
+
+
+def timed(case: Case, run: Run) -> Prediction:
+    """Tokens a second of what was timed."""
+    if case.gpu is None:
+        return Prediction()
+    served, room = _served(
+        _Same(case.card), case.weights, case.keys, case.runtime, case.settings, _Same(case.gpu),
+        case.tp, max(case.pp, run.layer_split), case.seq if run.batch is None else 0,
+    )  # fmt: skip
+    load = Load(batch=run.batch or 1, prompt=max(1, run.prompt), output=max(1, run.output))
+    if run.phase == "load":
+        return Prediction(saturated_tokens_per_second=saturated(served, load, room))
+    if run.phase == "decode":
+        step = served.decode(load.batch, max(1, run.context))
+        return Prediction(decode_tokens_per_second=load.batch / step.seconds)
+    seconds = served.prefill(load.batch, load.prompt).seconds
+    return Prediction(prefill_tokens_per_second=load.batch * load.prompt / seconds)
+
+
+class _Same:
+    """A card or spec as a key: itself, not its like."""
+
+    __slots__ = ("it",)
+
+    def __init__(self, it: Any) -> None:
+        self.it = it
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.it is other.it
+
+    def __hash__(self) -> int:
+        return id(self.it)
+
+
+@lru_cache(maxsize=512)
+def _served(
+    card: _Same, weights: str, kv: str, engine: str, settings: Settings, gpu: _Same, tp: int,
+    pp: int, seq: int,
+) -> tuple[Served, int | None]:  # fmt: skip
+    """A model on its devices; rows that differ in lengths alone share it."""
+    chosen = setup(weights=weights, kv=kv, engine=engine, settings=settings, tp=tp, pp=pp)
+    return serve(card.it, chosen, gpu.it, Load(batch=1, prompt=max(1, seq), output=1))
 
 
 def _answer(case: Case) -> MemoryResult:

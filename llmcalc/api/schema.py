@@ -20,7 +20,7 @@ RESULTS = {
     "train": "llmcalc.api.train:TrainResult",
     "check": "llmcalc.api.check:CheckResult",
     "validate": "llmcalc.api.validate:ValidateResult",
-    "bench": "llmcalc.api.bench:BenchResult",
+    "bench": "llmcalc.api.bench_result:BenchResult",
     "models": "llmcalc.api.models:ModelRow",
     "gpus": "llmcalc.api.gpus:GpuRow",
     "show": "llmcalc.api.show:Shown",

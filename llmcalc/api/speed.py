@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from llmcalc.api import speed_tables as tables
 from llmcalc.api.request import at_least_one, within_limit
 from llmcalc.api.setup import Setup, shown
 from llmcalc.blueprint import lower
+from llmcalc.blueprint.operations import GroupedMatmul
 from llmcalc.catalog import measurement
-from llmcalc.catalog.accuracy import Band, band
+from llmcalc.catalog.accuracy import Band, bands
 from llmcalc.catalog.data import efficiency
 from llmcalc.catalog.measured_gpu import VENDOR
 from llmcalc.engines.capacity import capacity
@@ -65,6 +66,9 @@ class SpeedResult:
     decode_tokens_per_second_per_user: float
     decode_tokens_per_second_per_gpu: float
     prefill_tokens_per_second: float
+    saturated_tokens_per_second: float | None
+    """Of output, where prompts come as fast as outputs end and memory is full of sequences; null
+    where the memory is not known or too small."""
     bound: Bound
     """What most of the time of decoding goes to."""
     prefill_bound: Bound
@@ -128,7 +132,8 @@ def speed(
     with quietly():
         decode, prefill = served.decode(own, load.middle), served.prefill(own, load.prompt)
         points = _sweep(served, load, room, replicas)
-    result = _result(card, setup, gpu, load, served, decode, prefill, points, room, price)
+        full = saturated(served, load, room)
+    result = _result(card, setup, gpu, load, served, decode, prefill, points, full, room, price)
     return Report(
         command="speed", results=(result,), tables=tables.speed(result),
         assumptions=tuple(f"{name} {value}" for name, value in result.assumptions.items()),
@@ -150,11 +155,14 @@ def serve(
             largest_batch(stage, serving, known, load.prompt + load.output)
             for stage in planner.stages(ask, parallel)
         ) if known else None  # fmt: skip
+    ranks, runtime = parallel.tp * parallel.pp, setup.runtime
+    alike = device(gpu, runtime, setup.weights, ranks)
     served = Served(
         ledger=planner.ledger, absorbed=lower(card, absorbed=True), format=setup.weights,
-        kv=setup.kv, serving=serving, parallel=parallel,
-        device=device(gpu, setup.runtime, setup.weights, parallel.tp * parallel.pp),
-        host=device(host, setup.runtime, setup.weights, 1) if host else None,
+        kv=setup.kv, serving=serving, parallel=parallel, device=alike,
+        full=replace(alike, reach=chosen(efficiency(runtime.full_load), gpu))
+        if runtime.full_load and gpu.vendor != VENDOR else None,
+        host=device(host, runtime, setup.weights, 1) if host else None,
     )  # fmt: skip
     return served, room
 
@@ -196,6 +204,17 @@ def _sweep(served: Served, load: Load, room: int | None, replicas: int) -> tuple
     return tuple(points)
 
 
+def saturated(served: Served, load: Load, room: int | None) -> float | None:
+    """Tokens of output a second of all replicas with memory full of sequences."""
+    replicas = served.parallel.replicas
+    most = (room or 0) // replicas
+    limit = served.serving.settings.max_num_seqs
+    batch = min(most, limit) if limit else most
+    if not batch:
+        return None
+    return replicas * served.saturated(batch, load.prompt, load.output)
+
+
 def knee(points: tuple[Point, ...]) -> int | None:
     """The batch behind which doubling it never brings half more tokens; None: memory ends first."""
     gains = [
@@ -217,6 +236,7 @@ def _result(
     decode: StepTime,
     prefill: StepTime,
     points: tuple[Point, ...],
+    full: float | None,
     room: int | None,
     price: float | None,
 ) -> SpeedResult:
@@ -226,7 +246,7 @@ def _result(
     rate = load.batch / decode.seconds
     read = load.batch * load.prompt / prefill.seconds
     stages = parallel.pp if not served.serving.runtime.layers_over_devices else 1
-    known = _band(setup.runtime)
+    known = _band(setup.runtime, served) if gpu.vendor != VENDOR else None
     hourly = price * gpus / HOUR if price is not None else None
     watts = device.watts * gpus if device.watts else None
     return SpeedResult(
@@ -234,6 +254,7 @@ def _result(
         output=load.output, ttft_seconds=prefill.seconds, tpot_seconds=decode.seconds,
         decode_tokens_per_second=rate, decode_tokens_per_second_per_user=1 / decode.seconds,
         decode_tokens_per_second_per_gpu=rate / gpus, prefill_tokens_per_second=read,
+        saturated_tokens_per_second=full,
         bound=decode.bound, prefill_bound=prefill.bound,
         mbu=decode.bandwidth_floor * stages / decode.seconds,
         mfu=prefill.compute_floor / prefill.seconds,
@@ -251,8 +272,19 @@ def _result(
     )  # fmt: skip
 
 
-def _band(runtime: Runtime) -> Band | None:
-    return band(runtime.name, "decode", runtime.like)
+def _band(runtime: Runtime, served: Served) -> Band | None:
+    """How far decoding was off on public rows of this engine, kind of model and split."""
+    engine = "llama.cpp" if runtime.name.startswith("llama.cpp") else runtime.name
+    experts = any(
+        isinstance(operation, GroupedMatmul)
+        for section in served.ledger.sections
+        for operation in section.operations
+    )
+    split = served.parallel
+    way = "tensor ranks" if split.tp > 1 else "pipeline ranks" if split.pp > 1 else "one GPU"
+    if runtime.layers_over_devices and split.pp > 1:
+        way = "layers over GPUs"
+    return bands().get((f"{engine}, {'MoE' if experts else 'dense'}, {way}", "decode_tok_s"))
 
 
 def _assumptions(setup: Setup, served: Served, load: Load, gpus: int) -> dict[str, str | int]:

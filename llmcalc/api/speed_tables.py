@@ -45,6 +45,7 @@ def _rates(result: SpeedResult) -> Table:
         ("a user, at the bandwidth floor", floor),
         ("a GPU", result.decode_tokens_per_second_per_gpu),
         ("prefill tokens a second", result.prefill_tokens_per_second),
+        ("tokens out a second, memory full", result.saturated_tokens_per_second),
         ("MBU of decode", result.mbu),
         ("MFU of prefill", result.mfu),
         ("sequences that memory holds", result.max_batch),

@@ -1,137 +1,187 @@
-"""`train`: a first view, the memory that training holds whatever the batch."""
+"""`train`: what one training step holds on each GPU, and when it needs most."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
-from llmcalc.api.request import at_least_one
+from llmcalc.api import train_tables as tables
 from llmcalc.blueprint import lower
 from llmcalc.engines import params as counting
 from llmcalc.engines.capacity import capacity
-from llmcalc.engines.training import SHARDED, Sharding, static_memory
-from llmcalc.formula import record_sum
+from llmcalc.engines.train.plan import Plan
+from llmcalc.engines.train.runtime import Overhead, overhead
+from llmcalc.engines.train.timeline import Line, Moment, Phase, fullest, timelines
+from llmcalc.engines.train.trained import count
+from llmcalc.engines.training import SHARDED, Sharding
+from llmcalc.formula import quietly, record_sum
 from llmcalc.planner.fit import Verdict, judged
-from llmcalc.report.model import Column, Report, Table
+from llmcalc.report.model import Report
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
-from llmcalc.spec.recipe import Recipe
+
+PARTS = (
+    "weights", "gradients", "master_weights", "optimizer", "activations", "logits", "buffers",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StaticPerGpu:
-    """Bytes on each GPU; `static` is their sum, without activations."""
+class TrainPerGpu:
+    """Bytes on the fullest GPU at its peak; the parts up to `runtime` sum to `peak`."""
 
     weights: int
     gradients: int
     master_weights: int
     optimizer: int
+    activations: int
+    logits: int
+    buffers: int
+    runtime: int
+    """Context, communication and what the allocator holds in reserve."""
+    peak: int
     static: int
+    """Weights, all gradients, masters and moments: what no batch changes."""
+    allocated: int
+    """The peak of live tensors, as torch.cuda.max_memory_allocated counts."""
+    reserved: int
+    """With the allocator's reserve, as torch.cuda.max_memory_reserved counts."""
+    host: int
+    """Kept in the memory of the host for this GPU."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """The memory of the fullest GPU at one point of a step."""
+
+    phase: Phase
+    at: str
+    weights: int
+    gradients: int
+    master_weights: int
+    optimizer: int
+    activations: int
+    logits: int
+    buffers: int
+    total: int
+    """Of live tensors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainResult:
-    """Static training memory of one model: activations, logits and buffers are not in it."""
+    """The memory of one training step."""
 
     model: str
     params: int
-    method: Literal["full"]
+    trainable: int
+    """Numbers with gradients, of the whole model."""
+    method: Literal["full", "lora", "qlora", "dora"]
     precision: str
+    optimizer: str
     shard: Sharding
     gpus: int
     gpu: str | None
-    per_gpu: StaticPerGpu
+    per_gpu: TrainPerGpu
+    peak_phase: Phase
+    stage: int
+    """The pipeline stage that needs most, the first being 0."""
+    timeline: tuple[Point, ...]
     bytes_per_parameter: int
+    """Of one trained parameter under AdamW, before anything is dealt out."""
+    micro_batches: int
     capacity: int | None
-    free_for_activations: int | None
-    """Capacity less the static memory; negative where not even that fits."""
+    free: int | None
+    """Capacity less the peak; negative where it does not fit."""
     verdict: Verdict | None
-    """Of the static memory alone: `no` is certain, `fits` is not."""
-    basis: Literal["exact"]
-    assumptions: Mapping[str, str | int]
+    basis: Literal["modelled"]
+    assumptions: Mapping[str, str | int | float]
 
 
-def train(
-    card: ModelCard,
-    recipe: Recipe,
-    *,
-    gpu: GpuSpec | None = None,
-    gpus: int = 1,
-    shard: Sharding = "ddp",
-) -> Report:
-    """Weights, gradients, master weights and Adam's moments of full fine-tuning, per GPU; exact."""
-    at_least_one(gpus=gpus)
-    total = counting.count(lower(card)).total
-    static = static_memory(total, recipe, shard, gpus)
-    parts = {
-        name: getattr(static, name)
-        for name in ("weights", "gradients", "master_weights", "optimizer")
-    }
-    record_sum("static", parts, "bytes")
+def train(card: ModelCard, plan: Plan, *, gpu: GpuSpec | None = None) -> Report:
+    """The memory of one step of a plan, on the GPU that holds most.
+
+    Raises ImpossibleError for a split that the model does not allow.
+    """
+    ledger = lower(card, training=True)
+    with quietly():
+        lines = timelines(ledger, plan)
+        total, trainable = counting.count(ledger).total, count(ledger, plan)
+    line = fullest(lines)
+    taken = overhead(plan, line.peak.total)
+    _explain(line.peak, taken)
     offered = capacity(gpu).bytes if gpu else None
+    per_gpu = _per_gpu(line, taken)
     result = TrainResult(
-        model=card.name,
-        params=total,
-        method="full",
-        precision=recipe.name,
-        shard=shard,
-        gpus=gpus,
-        gpu=gpu.name if gpu else None,
-        per_gpu=StaticPerGpu(**parts, static=static.total),
-        bytes_per_parameter=recipe.weights
-        + recipe.gradients
-        + recipe.master_weights
-        + recipe.optimizer,
-        capacity=offered,
-        free_for_activations=offered - static.total if offered else None,
-        verdict=judged(static.total, offered) if offered else None,
-        basis="exact",
-        assumptions=_assumptions(recipe, shard, gpu),
-    )
+        model=card.name, params=total, trainable=trainable, method=_method(plan),
+        precision=plan.recipe.name, optimizer=plan.optimizer.name, shard=plan.sharding,
+        gpus=plan.parallel.gpus, gpu=gpu.name if gpu else None, per_gpu=per_gpu,
+        peak_phase=line.peak.phase, stage=line.stage,
+        timeline=tuple(_point(one) for one in line.moments),
+        bytes_per_parameter=_bytes_per_parameter(plan), micro_batches=plan.micro_batches,
+        capacity=offered, free=offered - per_gpu.peak if offered else None,
+        verdict=judged(per_gpu.peak, offered) if offered else None, basis="modelled",
+        assumptions=_assumptions(plan, gpu),
+    )  # fmt: skip
     return Report(
-        command="train",
-        results=(result,),
-        tables=(_table(result),),
-        assumptions=tuple(f"{name} {value}" for name, value in result.assumptions.items()),
-    )
+        command="train", results=(result,), tables=tables.memory(result),
+        assumptions=tuple(f"{name}: {value}" for name, value in result.assumptions.items()),
+    )  # fmt: skip
 
 
-def _assumptions(recipe: Recipe, shard: Sharding, gpu: GpuSpec | None) -> dict[str, str | int]:
-    named: dict[str, str | int] = {
-        "precision": recipe.title,
-        "optimizer": "Adam, two moments",
-        "dealt out": ", ".join(SHARDED[shard]).replace("_", " ")
+def _per_gpu(line: Line, taken: Overhead) -> TrainPerGpu:
+    peak, held = line.peak, line.lasting
+    parts = {name: getattr(peak, name) for name in PARTS}
+    return TrainPerGpu(
+        **parts, runtime=taken.total, peak=peak.total + taken.total,
+        static=held.weights + held.gradients + held.master_weights + held.optimizer,
+        allocated=peak.total, reserved=peak.total + taken.reserve, host=held.on_host,
+    )  # fmt: skip
+
+
+def _point(one: Moment) -> Point:
+    return Point(**asdict(one), total=one.total)
+
+
+def _explain(peak: Moment, taken: Overhead) -> None:
+    """Record the parts of the peak and their sum."""
+    parts = {name: getattr(peak, name) for name in PARTS}
+    record_sum("live_tensors", parts, "bytes", "modelled")
+    record_sum("runtime", asdict(taken), "bytes", "modelled")
+    record_sum("peak", parts | {"runtime": taken.total}, "bytes", "modelled")
+
+
+def _method(plan: Plan) -> Literal["full", "lora", "qlora", "dora"]:
+    if plan.adapters is None:
+        return "full"
+    if plan.adapters.magnitudes:
+        return "dora"
+    return "qlora" if plan.adapters.quantised else "lora"
+
+
+def _bytes_per_parameter(plan: Plan) -> int:
+    one = plan.recipe
+    return one.weights + one.gradients + one.master_weights + one.optimizer
+
+
+def _assumptions(plan: Plan, gpu: GpuSpec | None) -> dict[str, str | int | float]:
+    named: dict[str, str | int | float] = {
+        "precision": plan.recipe.title,
+        "optimizer": plan.optimizer.title,
+        "framework": plan.framework.title,
+        "sequence": plan.seq,
+        "micro-batch": plan.micro_batch,
+        "micro-batches a step": plan.micro_batches,
+        "kernels": plan.kernels,
+        "loss": plan.loss,
+        "recompute": plan.recompute,
+        "dealt out": ", ".join(SHARDED[plan.sharding]).replace("_", " ")
         or "nothing (data parallel copies)",
-        "not counted": "activations, logits, buffers, the runtime",
+        "not counted": "fragmentation beyond the allocator's reserve",
     }
+    if plan.adapters:
+        named["adapters"] = (
+            f"rank {plan.adapters.rank} on {', '.join(sorted(plan.adapters.targets))}"
+        )
     if gpu:
         named["capacity"] = capacity(gpu).basis
     return named
-
-
-def _table(result: TrainResult) -> Table:
-    parts = result.per_gpu
-    rows = [
-        ("weights", parts.weights),
-        ("gradients", parts.gradients),
-        ("master weights", parts.master_weights),
-        ("Adam moments", parts.optimizer),
-        ("static total", parts.static),
-    ]
-    if result.capacity is not None:
-        rows += [
-            ("capacity", result.capacity),
-            ("left for activations", result.free_for_activations or 0),
-        ]
-    where = (
-        f"{result.gpus} × {result.gpu}"
-        if result.gpu
-        else f"{result.gpus} GPU" + "s" * (result.gpus > 1)
-    )
-    return Table(
-        title=f"{result.model}, {result.precision}, {result.shard} on {where}, each GPU",
-        columns=(Column(key="part", title="part"), Column(key="bytes", title="size", unit="bytes")),
-        rows=tuple(rows),
-        note=f"{result.bytes_per_parameter} bytes a parameter before sharding; activations on top",
-    )

@@ -23,7 +23,7 @@ from llmcalc.spec.measurement import CollectiveRate
 
 Operation = Literal["all_reduce", "all_gather", "all_to_all", "send_recv"]
 OPERATIONS: tuple[Operation, ...] = ("all_reduce", "all_gather", "all_to_all", "send_recv")
-QUICK = tuple(2**power for power in (16, 20, 24))
+QUICK = tuple(2**power for power in (16, 22, 26))
 THOROUGH = tuple(2**power for power in range(12, 29, 2))
 """Bytes of the whole message."""
 
@@ -91,7 +91,9 @@ def _call(operation: str, numbers: int, device: Device) -> Callable[[], object]:
             return lambda: dist.all_reduce(whole, op=dist.ReduceOp.MAX)
         case "all_gather":
             share = noise((numbers // ranks,), torch.float32, device.torch)
-            return lambda: dist.all_gather_into_tensor(whole, share)
+            # under its new name where torch has it; the old one warns there
+            gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
+            return lambda: gather(whole, share)
         case "all_to_all":
             out = torch.empty_like(whole)
             return lambda: dist.all_to_all_single(out, whole)

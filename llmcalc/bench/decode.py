@@ -2,44 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from llmcalc.bench.judge import Judge, Refused
 from llmcalc.bench.model import cut, materialised
 from llmcalc.bench.plan import Plan
-from llmcalc.bench.predict import kv_rate, predicted
+from llmcalc.bench.predict import predicted
 from llmcalc.bench.rates import mbu
 from llmcalc.bench.samples import Samples
 from llmcalc.bench.step import Step, stepped
 from llmcalc.formula import about
 from llmcalc.spec.card import ModelCard
-from llmcalc.spec.measurement import AttentionRate, Dtype, StepRate
+from llmcalc.spec.measurement import Dtype, StepRate
 from llmcalc.spec.pattern import layer_names
 from llmcalc.twin.model import ModelTwin
 from llmcalc.twin.setting import Kernel
 
+FIGURE = "decode step"
 TAKEN = 0.6
 """Share of the free memory of a device that weights may take."""
 
 
+class Rates(Protocol):
+    """What was measured apart before, in GB/s and seconds; None where it was refused."""
+
+    launch: float | None
+
+    def read_gb_s(self) -> float | None:
+        """Memory."""
+        ...
+
+    def weights_gb_s(self, m: int) -> float | None:
+        """All matrices for m tokens."""
+        ...
+
+    def kv_gb_s(self, kernel: Kernel, context: int) -> float | None:
+        """The cache."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decode:
-    """A model, and the rates that were measured before."""
+    """A model, and the rates that its steps are predicted from."""
 
     card: ModelCard
     dtype: Dtype
     kernel: Kernel
-    launch: float | None
-    read: float | None
-    attention: Sequence[AttentionRate]
-    weights: Callable[[int], float | None]
-    """Bandwidth of the weights for so many tokens."""
+    rates: Rates
 
     def model(self, judge: Judge, plan: Plan) -> tuple[ModelCard, ModelTwin]:
         """As many layers as fit, and the card that says which. Raises Refused."""
         if not self.card.causal:
-            raise Refused("decode step", f"{self.card.name} is no decoder")
+            raise Refused(FIGURE, f"{self.card.name} is no decoder")
         room = int(TAKEN * judge.device.free)
         room = min(room, plan.room) if judge.device.kind == "cpu" else room
         card = cut(self.card, self.dtype, room)
@@ -57,7 +73,7 @@ class Decode:
     def figure(self, batch: int, context: int, *, graph: bool) -> str:
         """What a step is called."""
         way = ", CUDA graph" if graph else ""
-        return f"decode step of batch {batch}, context {context}{way}"
+        return f"{FIGURE} of batch {batch}, context {context}{way}"
 
     def step(
         self, judge: Judge, model: tuple[ModelCard, ModelTwin], batch: int, context: int, *,
@@ -66,7 +82,7 @@ class Decode:
         """One step, measured and predicted. Raises Refused."""
         card, twin = model
         figure = self.figure(batch, context, graph=graph)
-        against = judge.peak or self.read
+        against = judge.peak or self.rates.read_gb_s()
         if against is None:
             raise Refused(figure, "neither a peak nor a read bandwidth is known for its MBU")
         try:
@@ -88,8 +104,8 @@ class Decode:
             )  # fmt: skip
         guess = predicted(
             weight_bytes=step.weight_bytes, kv_bytes=step.kv_bytes,
-            operators=1 if graph else operators, weights=self.weights(batch),
-            kv=kv_rate(self.attention, self.kernel, context), launch=self.launch,
+            operators=1 if graph else operators, weights=self.rates.weights_gb_s(batch),
+            kv=self.rates.kv_gb_s(self.kernel, context), launch=self.rates.launch,
         )  # fmt: skip
         return StepRate(
             model=self.card.name, layers=len(layer_names(card.layers)),

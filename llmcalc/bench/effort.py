@@ -20,3 +20,7 @@ class Effort:
 
 QUICK = Effort(shortest=0.012, repeats=11, budget=0.6, attempts=3)
 THOROUGH = Effort(shortest=0.02, repeats=31, budget=3.0, attempts=4)
+
+QUICK_LINKS = Effort(shortest=0.1, repeats=9, budget=1.0, attempts=4)
+THOROUGH_LINKS = Effort(shortest=0.2, repeats=15, budget=4.0, attempts=4)
+"""Between processes each message waits for the other's turn on a core: only many of them agree."""

@@ -38,7 +38,7 @@ class Judge:
         if why := doubt(samples):
             raise Refused(figure, why)
         if why := disturbance(samples):
-            self.disturbed.append(Refusal(figure=figure, reason=why))
+            self.disturbs(figure, why)
         return samples
 
     def possible(self, figure: str, gb_s: float) -> float:
@@ -46,6 +46,18 @@ class Judge:
         if why := beyond(gb_s, self.peak, "GB/s"):
             raise Refused(figure, why)
         return gb_s
+
+    def disturbs(self, figure: str, reason: str) -> None:
+        """Note that a figure may be too low, and why."""
+        self.disturbed.append(Refusal(figure=figure, reason=reason))
+
+    def mark(self) -> tuple[int, int]:
+        """How much has been noted so far."""
+        return len(self.refused), len(self.disturbed)
+
+    def back_to(self, mark: tuple[int, int]) -> None:
+        """Forget what was noted since."""
+        del self.refused[mark[0] :], self.disturbed[mark[1] :]
 
     def refuses(self, figure: str, reason: str) -> None:
         """Note a figure that there is not, and why."""

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from llmcalc.bench.rates import step_seconds
 from llmcalc.formula import about
-from llmcalc.spec.measurement import AttentionRate
 
 
 def predicted(
@@ -27,9 +24,3 @@ def predicted(
             weights=weights, kv=kv or 1.0, launch=launch,
         )  # fmt: skip
     return seconds
-
-
-def kv_rate(rates: Sequence[AttentionRate], kernel: str, context: int) -> float | None:
-    """Bandwidth of the cache with that kernel, at the context measured that is nearest."""
-    found = [one for one in rates if one.kernel == kernel]
-    return min(found, key=lambda one: abs(one.context - context)).gb_s if found else None

@@ -7,35 +7,35 @@ from llmcalc.formula import formula
 BANDWIDTH = "bytes moved over the time they took, decimal"
 
 
-@formula("bytes / seconds / 10**9", source=BANDWIDTH, unit="GB/s", basis="measured")
+@formula("bytes / seconds / 1e9", source=BANDWIDTH, unit="GB/s", basis="measured")
 def gb_s(*, bytes: float, seconds: float) -> float:
     """Bandwidth in 10^9 bytes a second."""
-    return bytes / seconds / 10**9
+    return bytes / seconds / 1e9
 
 
 @formula(
-    "2 · m · n · k / seconds / 10**12",
+    "2 · m · n · k / seconds / 1e12",
     source="two FLOP a multiply-add, m · n · k of them in a product",
     unit="TFLOP/s",
     basis="measured",
 )
 def tflop_s(*, m: int, n: int, k: int, seconds: float) -> float:
     """Rate of a product of [m, k] and [k, n]."""
-    return 2 * m * n * k / seconds / 10**12
+    return 2 * m * n * k / seconds / 1e12
 
 
 @formula(
-    "(weight_bytes + kv_bytes) / seconds / (peak · 10**9)",
+    "(weight_bytes + kv_bytes) / seconds / (peak · 1e9)",
     source="MBU, https://www.databricks.com/blog/llm-inference-performance-engineering-best-practices",
     basis="measured",
 )
 def mbu(*, weight_bytes: int, kv_bytes: int, seconds: float, peak: float) -> float:
     """Model bandwidth utilisation: what a step must read over what could be read meanwhile."""
-    return (weight_bytes + kv_bytes) / seconds / (peak * 10**9)
+    return (weight_bytes + kv_bytes) / seconds / (peak * 1e9)
 
 
 @formula(
-    "weight_bytes / (weights · 10**9) + kv_bytes / (kv · 10**9) + operators · launch",
+    "weight_bytes / (weights · 1e9) + kv_bytes / (kv · 1e9) + operators · launch",
     source="each byte at the rate measured for its kind, each operator at the time to launch it",
     unit="seconds",
     basis="modelled",
@@ -44,7 +44,7 @@ def step_seconds(
     *, weight_bytes: int, kv_bytes: int, operators: int, weights: float, kv: float, launch: float
 ) -> float:
     """A decode step put together from rates (GB/s) that were measured apart."""
-    return weight_bytes / (weights * 10**9) + kv_bytes / (kv * 10**9) + operators * launch
+    return weight_bytes / (weights * 1e9) + kv_bytes / (kv * 1e9) + operators * launch
 
 
 _NCCL = "https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md"

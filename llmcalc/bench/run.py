@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import torch
 
 from llmcalc.bench.collectives import collectives
-from llmcalc.bench.device import Device
-from llmcalc.bench.effort import QUICK, THOROUGH
+from llmcalc.bench.device import Device, device
+from llmcalc.bench.effort import QUICK_LINKS, THOROUGH_LINKS
 from llmcalc.bench.judge import Judge
 from llmcalc.bench.listener import Listener
 from llmcalc.bench.measure import Bench
@@ -17,11 +15,13 @@ from llmcalc.bench.record import linked, recorded
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.measurement import Measurement
 
+__all__ = ["between_ranks", "device", "measured", "threads"]
+
 UNSAVED = "unsaved"
 
 
 def measured(
-    device: Device,
+    on: Device,
     card: ModelCard,
     listener: Listener,
     *,
@@ -31,14 +31,14 @@ def measured(
     peak: float | None = None,
 ) -> Measurement:
     """Everything that one device can show alone; `peak` in GB/s is that of its spec."""
-    bench = Bench(device, card, QUICKLY if quick else THOROUGHLY, peak, listener)
+    bench = Bench(on, card, QUICKLY if quick else THOROUGHLY, peak, listener)
     with torch.inference_mode():
         bench.all()
     return recorded(bench, name or UNSAVED, gpu)
 
 
 def between_ranks(
-    device: Device,
+    on: Device,
     listener: Listener,
     *,
     quick: bool = False,
@@ -46,24 +46,12 @@ def between_ranks(
     gpu: str | None = None,
 ) -> Measurement:
     """Collectives between the ranks of torchrun. Each rank calls it."""
-    judge = Judge(device, QUICK if quick else THOROUGH)
+    judge = Judge(on, QUICK_LINKS if quick else THOROUGH_LINKS)
     try:
         rates = collectives(judge, listener.measures, quick=quick)
     finally:
         listener.ends()
-    return linked(rates, device, judge, name or UNSAVED, gpu)
-
-
-def rank() -> int | None:
-    """This process among those that torchrun started; None where it started none."""
-    told = os.environ.get("RANK", "")
-    return int(told) if told.isdecimal() and "MASTER_ADDR" in os.environ else None
-
-
-def local_rank() -> int:
-    """This process among those on its host, and the device that it takes."""
-    told = os.environ.get("LOCAL_RANK", "")
-    return int(told) if told.isdecimal() else 0
+    return linked(rates, on, judge, name or UNSAVED, gpu)
 
 
 def threads(number: int) -> None:

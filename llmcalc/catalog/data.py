@@ -10,6 +10,8 @@ from llmcalc.catalog.shelf import Shelf, canonical
 from llmcalc.catalog.suggest import nearest
 from llmcalc.errors import UsageError
 from llmcalc.spec.efficiency import Efficiency
+from llmcalc.spec.framework import Framework
+from llmcalc.spec.optimizer import Optimizer
 from llmcalc.spec.quantization import PolicyFile, Quantization
 from llmcalc.spec.recipe import Recipe
 from llmcalc.spec.runtime import Runtime
@@ -22,6 +24,8 @@ EFFICIENCIES: Shelf[Efficiency] = Shelf(
     kind=Efficiency, word="efficiency file", folder="efficiency"
 )
 RECIPES: Shelf[Recipe] = Shelf(kind=Recipe, word="precision recipe", folder="recipes")
+OPTIMIZERS: Shelf[Optimizer] = Shelf(kind=Optimizer, word="optimizer", folder="optimizers")
+FRAMEWORKS: Shelf[Framework] = Shelf(kind=Framework, word="training framework", folder="frameworks")
 
 
 def runtimes() -> tuple[Runtime, ...]:
@@ -83,6 +87,16 @@ def efficiency(name: str) -> Efficiency:
 def recipe(name: str) -> Recipe:
     """The training recipe of that name or alias. Raises UsageError where there is none."""
     return RECIPES.find(name) or _unknown(RECIPES, name)
+
+
+def optimizer(name: str) -> Optimizer:
+    """The optimizer of that name or alias. Raises UsageError where there is none."""
+    return OPTIMIZERS.find(name) or _unknown(OPTIMIZERS, name)
+
+
+def framework(name: str) -> Framework:
+    """The training framework of that name or alias. Raises UsageError where there is none."""
+    return FRAMEWORKS.find(name) or _unknown(FRAMEWORKS, name)
 
 
 def _unknown(shelf: Shelf[Any], name: str) -> NoReturn:

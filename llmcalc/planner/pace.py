@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.blueprint.shard import Parallel
@@ -31,6 +31,8 @@ class Served:
     serving: Serving
     parallel: Parallel
     device: Device
+    full: Device | None = None
+    """The device with what the engine reaches where memory is full of sequences, if it differs."""
     host: Device | None = None
     """Where layers are computed that no device holds."""
 
@@ -66,6 +68,16 @@ class Served:
         stages = self.parallel.pp
         share = (at_once + stages - 1) / (at_once * stages)
         return whole if stages == 1 else scaled(whole, share)
+
+    def saturated(self, batch: int, prompt: int, output: int) -> float:
+        """Tokens of output a second of a replica where prompts come as fast as outputs end.
+
+        `batch` sequences run all the time; each needs its prompt's share of the devices once.
+        """
+        loaded = replace(self, device=self.full) if self.full else self
+        token = loaded.decode(batch, prompt + output // 2).seconds
+        prompts = batch * loaded.prefill(1, prompt).seconds
+        return batch * output / (output * token + prompts)
 
     def _passed(self, phase: Phase, batch: int, query: int, context: int) -> StepTime:
         """One pass through all stages, and through the layers of the host."""

@@ -44,7 +44,11 @@ class Framework:
     adapter_dropout: Bool = True
     """Whether adapters see a dropped-out copy of their input, which is kept with its mask."""
     keeps_gathered: Bool = False
-    """Whether gathered weights of a sharded model with frozen ones stay until the step."""
+    """Whether a sharded model is gathered whole, weights and gradients, until the step."""
+    joined_qkv: Bool = False
+    """Whether values are a view of the joined projection, which is then kept whole."""
+    quantised_inputs: Few = 1
+    """Copies of the input of a quantised product that are kept."""
     prefetched: Few = 1
     """Units of a sharded model that are gathered ahead of the one that computes."""
     fitted_on: Length | None = None

@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from llmcalc.spec.limits import Alias, Amount, Bool, Line, Name, Range, Text, Word
+from llmcalc.spec.limits import Alias, Amount, Bool, Line, Name, Range, Word
 
 Dtype = Literal["fp32", "bf16", "fp16", "int8", "fp8"]
 Count = Annotated[int, Range(0, 10**18)]
 Ranks = Annotated[int, Range(1, 10**6)]
 Seconds = Annotated[float, Range(1e-12, 1e6)]
 Share = Annotated[float, Range(0, 100)]
-Kernel = Annotated[str, Text(r"^[a-z_]+$", 40, "a word of lower-case letters")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +46,7 @@ class MatmulRate(Timed):
     k: Count
     dtype: Dtype
     """Of the weight; int8 is multiplied with bf16 inputs, fp8 with fp8."""
-    kernel: Kernel
+    kernel: Word
     """Of torch, as `linear`."""
     tflop_s: Amount
     gb_s: Amount
@@ -65,7 +64,7 @@ class AttentionRate(Timed):
     qk_dim: Count
     v_dim: Count
     dtype: Dtype
-    kernel: Kernel
+    kernel: Word
     """`sdpa`: torch's fused one; `grouped`: two plain products, which some CPUs do faster."""
     bytes: Count
     """Of the cache that is read."""
@@ -83,7 +82,7 @@ class StepRate(Timed):
     batch: Count
     context: Count
     dtype: Dtype
-    kernel: Kernel
+    kernel: Word
     graph: Bool
     """Whether one CUDA graph launches it; else operator by operator."""
     operators: Count
@@ -158,7 +157,7 @@ class Measurement:
     """All matrices of a layer and the head times one token, in order of their share."""
     kv_gb_s: Amount | None = None
     """At the longest context measured."""
-    kv_kernel: Kernel | None = None
+    kv_kernel: Word | None = None
     launch_seconds: Seconds | None = None
     """One operator on one number: what no step goes below, operator by operator."""
     streams: tuple[StreamRate, ...] = ()

@@ -213,6 +213,8 @@ class Runtime:
     """Kernels that wait for a launch each; 0 where a graph launches all of them at once."""
     efficiency: Name = "served"
     """The file that says what it reaches of a device's peaks."""
+    full_load: Name | None = None
+    """The same where memory is full of sequences; None: alike."""
     like: Name | None = None
     """A runtime whose measured errors stand beside its numbers where it has none of its own."""
     stored_as: dict[Name, Name] = field(default_factory=dict)

@@ -60,7 +60,7 @@ UNKNOWN = (
     "1.5B class (28L/2kv)",
     "Llama-3.2-11B-Vision-Instruct",
     "GLM-5.3-Flash",
-    "Qwen3.8-27B",
+    "Qwen3.9-27B",
     "gemma-4-12B",
     "Qwen-14B-Chat-Int8",
     "",
@@ -304,7 +304,7 @@ def test_a_vllm_is_told_by_version_engine_and_date(
 
 
 def test_other_engines_have_their_names() -> None:
-    assert engines.engine("ik_llama.cpp", None) == ("llama.cpp", "ik_llama.cpp")
+    assert engines.engine("ik_llama.cpp", None) == ("llama.cpp-2025", "ik_llama.cpp")
     assert engines.engine("Ollama/llama.cpp", None) == ("llama.cpp", "llama.cpp")
     assert engines.engine("vLLM 0.6.4", "2024-12-27") == ("vllm-v0", "vllm-v0")
     assert engines.engine("vLLM", "2026-08") == ("vllm", "vllm")

@@ -16,9 +16,7 @@ HALF = Reach(
     weights=0.5, experts=0.25, cache=0.8, cache_plain=0.4, compute=0.5, layer_seconds=2.0,
     step_seconds=3.0, source="by hand",
 )  # fmt: skip
-DEVICE = Device(
-    name="d", bandwidth=100.0, compute=1_000.0, reach=HALF, link=10.0, link_seconds=0.5
-)
+DEVICE = Device(name="d", bandwidth=100.0, compute=1_000.0, reach=HALF, link=10.0, link_seconds=0.5)
 WORK = Work(
     products=(Product(name="mlp", bytes=200, flops=400), Product(name="head", bytes=10, flops=900)),
     cache_bytes=80, attention_flops=100, layers=2, tokens=1, resident=300, exchanges=4,

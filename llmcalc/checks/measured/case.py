@@ -74,20 +74,24 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """What one GPU holds in this case, by our own engines; bytes, tokens and sequences."""
+    """What our own engines say of a case: bytes of one GPU, tokens and sequences, or its speed."""
 
-    weights: int
-    kv_cache: int
-    activations: int
-    kv_bytes_per_token: int
-    stored: int
+    weights: int | None = None
+    kv_cache: int | None = None
+    activations: int | None = None
+    kv_bytes_per_token: int | None = None
+    stored: int | None = None
     """Bytes of the weights on all devices and the host together."""
-    kv_room: int | None
-    kv_tokens: int | None
-    max_concurrency: float | None
-    fits: bool | None
-    capacity: int | None
+    kv_room: int | None = None
+    kv_tokens: int | None = None
+    max_concurrency: float | None = None
+    fits: bool | None = None
+    capacity: int | None = None
     """Bytes of one GPU."""
+    step: int | None = None
+    """Bytes of a training step, of what the row's number counts."""
+    saturated_tokens_per_second: float | None = None
+    """Of output, where prompts come as fast as outputs end."""
     decode_tokens_per_second: float | None = None
     """Of all sequences together, at the mean context of the case's run."""
     prefill_tokens_per_second: float | None = None

@@ -11,13 +11,15 @@ from llmcalc.checks.measured.cases_of_speed import group_of, speed
 from llmcalc.checks.measured.cases_of_vllm import runtime_of, vllm, vllm_cpu, vllm_live
 from llmcalc.checks.measured.cells import number, text, whole
 from llmcalc.checks.measured.llamacpp import llamacpp
+from llmcalc.checks.measured import training as runs
 from llmcalc.checks.measured.models import model
 from llmcalc.checks.measured.reading import Cells
+from llmcalc.checks.measured.training import TrainingCase
 from llmcalc.checks.measured.unusable import Unusable
 from llmcalc.spec.settings import Settings
 
 
-def case(kind: str, config: Cells) -> Case:
+def case(kind: str, config: Cells) -> Case | TrainingCase:
     """The case that a row configured. Raises Unusable where it says too little."""
     return _MAKERS[kind](config)
 
@@ -91,7 +93,7 @@ def _later(what: str) -> Callable[[Cells], Case]:
     return refuse
 
 
-_MAKERS: dict[str, Callable[[Cells], Case]] = {
+_MAKERS: dict[str, Callable[[Cells], Case | TrainingCase]] = {
     "vllm": vllm,
     "sglang": _sglang,
     "llamacpp": llamacpp,
@@ -101,8 +103,8 @@ _MAKERS: dict[str, Callable[[Cells], Case]] = {
     "vllm_live": vllm_live,
     "decode": speed,
     "gguf_types": _later("the tests compare the types of all tensors; there is no size to score"),
-    "training": _later("training is not predicted yet"),
-    "gpu_hours": _later("training is not predicted yet"),
+    "training": runs.training,
+    "gpu_hours": _later("the time of training is not predicted yet"),
 }
 
 
@@ -121,6 +123,6 @@ _GROUPS: dict[str, Callable[[Cells], str]] = {
     "vllm_cpu": lambda config: f"{runtime_of(config)}, given cache",
     "vllm_live": lambda config: f"{runtime_of(config)}, given cache",
     "gguf_types": lambda _: "llama.cpp",
-    "training": lambda config: (text(config, "framework") or "training").lower(),
+    "training": runs.group,
     "gpu_hours": lambda _: "training",
 }

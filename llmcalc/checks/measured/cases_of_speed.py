@@ -43,12 +43,14 @@ def speed(config: Cells) -> Case:
         timed = replace(timed, layer_split=_devices(config))
         tp = pp = 1
     gpu, timed = _device(config, timed, missing)
+    stored = _weights(config, runtime, missing)
+    cache = _cache(runtime, stored)
     return Case(
         card=card,
         runtime=runtime,
-        weights=_weights(config, runtime, missing),
-        keys="fp16" if runtime.startswith("llama.cpp") else "bf16",
-        values="fp16" if runtime.startswith("llama.cpp") else "bf16",
+        weights=stored,
+        keys=cache,
+        values=cache,
         gpu=gpu,
         tp=tp,
         pp=pp,
@@ -137,6 +139,14 @@ def _weights(config: Cells, runtime: str, missing: Missing) -> str:
     except Unusable as why:
         missing["speed"] = str(why)
         return "f16"
+
+
+def _cache(runtime: str, weights: str) -> str:
+    """The format of the cache; NVIDIA's quantised checkpoints ask for fp8 (hf_quant_config.json)."""
+    if runtime.startswith("llama.cpp"):
+        return "fp16"
+    narrow = runtime == "tensorrt-llm" and weights.startswith(("fp8", "nvfp4", "fp4"))
+    return "fp8" if narrow else "bf16"
 
 
 def _flash(config: Cells) -> bool | None:

@@ -129,6 +129,20 @@ def speed(name: str) -> Measured:
     return lambda cells: number(cells, "value") if cells.get("metric") == name else None
 
 
+def step_gib(cells: Cells) -> float | None:
+    """GiB of a training step; the middle where a GB may be decimal or binary."""
+    low, high = number(cells, "mem_gib_low"), number(cells, "mem_gib_high")
+    return (low * high) ** 0.5 if low and high else None
+
+
+def ran(cells: Cells) -> float | None:
+    """1 where a training run ran, 0 where a GPU was too small. Raises Unusable for other ends."""
+    word = (text(cells, "outcome") or "").lower()
+    if word.startswith(("host", "ok then")):
+        raise Unusable(f"not a step that ran out: {word}")
+    return outcome(cells)
+
+
 def scaled(name: str, unit: int) -> Callable[[Prediction], float | None]:
     """A field of the prediction in the unit of a metric."""
 

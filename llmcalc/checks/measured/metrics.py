@@ -15,12 +15,14 @@ from llmcalc.checks.measured.metric import (
     graph,
     on_device,
     outcome,
+    ran,
     room,
     scaled,
     sglang_cache,
     sglang_token,
     size,
     speed,
+    step_gib,
     tokens,
     vllm_token,
 )
@@ -80,9 +82,10 @@ _POOL = "what the engine's budget leaves for the cache of one GPU"
 
 def _token_pool(found: Prediction) -> float | None:
     """GiB of the pool of tokens; in a model with states the room holds those, too."""
-    if found.kv_room is None or found.kv_tokens is None:
+    token = found.kv_bytes_per_token
+    if found.kv_room is None or found.kv_tokens is None or token is None:
         return None
-    return min(found.kv_room, found.kv_tokens * found.kv_bytes_per_token) / GIB
+    return min(found.kv_room, found.kv_tokens * token) / GIB
 
 
 METRICS: dict[str, tuple[Metric, ...]] = {
@@ -198,12 +201,33 @@ METRICS: dict[str, tuple[Metric, ...]] = {
             needs=("speed",),
             how="tokens of the prompt a second",
         ),
-        *(_later(name, speed(name)) for name in ("total_output_tok_s_max_load", "mlperf_tok_s")),
+        Metric(
+            name="total_output_tok_s_max_load",
+            measured=speed("total_output_tok_s_max_load"),
+            predicted=scaled("saturated_tokens_per_second", 1),
+            needs=("speed",),
+            how="tokens of output a second with memory full of sequences",
+        ),
+        _later("mlperf_tok_s", speed("mlperf_tok_s")),
     ),
     "gguf_types": (_later("types", lambda cells: 1.0 if cells.get("types") else None),),
     "training": (
-        *(_later(name, cell(name)) for name in ("mem", "tok_s_gpu", "mfu_pct")),
-        _later("outcome", outcome),
+        Metric(
+            name="mem",
+            measured=step_gib,
+            predicted=scaled("step", GIB),
+            needs=("room",),
+            how="GiB of one step at its peak, of live tensors, reserved or on the device as stated",
+        ),
+        *(_later(name, cell(name)) for name in ("tok_s_gpu", "mfu_pct")),
+        Metric(
+            name="outcome",
+            measured=ran,
+            predicted=fits,
+            needs=("devices",),
+            how="1 where the peak of a step is below the memory of the GPU, else 0",
+            of_room=True,
+        ),
     ),
     "gpu_hours": (_later("gpu_hours", cell("gpu_hours")),),
 }

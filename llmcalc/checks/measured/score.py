@@ -12,12 +12,13 @@ from llmcalc.checks.measured.cases import case, group
 from llmcalc.checks.measured.metric import Metric, impossible
 from llmcalc.checks.measured.metrics import METRICS
 from llmcalc.checks.measured.reading import Row
+from llmcalc.checks.measured.training import TrainingCase
 from llmcalc.checks.measured.unusable import Unusable
 from llmcalc.errors import LlmcalcError
 from llmcalc.formula import formula
 
-Predict = Callable[[Case], Prediction]
-Foreseen = tuple[Case, Prediction] | str
+Predict = Callable[[Case | TrainingCase], Prediction]
+Foreseen = tuple[Case | TrainingCase, Prediction] | str
 """A case with what we say of it, or why we say nothing."""
 
 OUTCOME = "outcome"
@@ -127,7 +128,8 @@ def _predicted(metric: Metric, foreseen: Foreseen) -> tuple[float | None, str]:
     for aspect in metric.needs:
         if aspect in asked.missing:
             return None, asked.missing[aspect]
-    if not asked.ranks_stated and found.capacity and found.weights > found.capacity:
+    size, weights = found.capacity, found.weights
+    if not asked.ranks_stated and size and weights and weights > size:
         return None, "more than one GPU holds, and tp is not stated"
     return metric.predicted(found), ""
 

@@ -1,0 +1,139 @@
+"""From the names of recipes, optimizers and frameworks to a plan of training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from llmcalc.api.request import at_least_one
+from llmcalc.blueprint.keeping.tensor import Kernel
+from llmcalc.blueprint.parallel import Parallel
+from llmcalc.catalog import data
+from llmcalc.engines.train.plan import Adapters, Offload, Plan, Recompute, Schedule
+from llmcalc.engines.training import Sharding
+from llmcalc.errors import ImpossibleError, UsageError
+from llmcalc.spec.framework import Framework, Losses
+from llmcalc.spec.quantization import Quantization
+
+Method = Literal["full", "lora", "qlora", "dora"]
+
+RANK = 16
+TARGETS = ("all-linear",)
+UNFUSED: dict[Losses, Losses] = {"fused": "eager", "linear": "eager"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What people say of a training run; None is what the framework does."""
+
+    framework: str = "generic"
+    precision: str | None = None
+    optimizer: str = "adamw"
+    method: Method = "full"
+    weights: str | None = None
+    """How frozen weights are stored; QLoRA: nf4."""
+    rank: int | None = None
+    targets: frozenset[str] = frozenset()
+    trained: frozenset[str] = frozenset()
+    """Tables that are trained whole beside adapters: embedding, head."""
+    shard: Sharding = "ddp"
+    gpus: int = 1
+    tp: int = 1
+    pp: int = 1
+    vpp: int = 1
+    cp: int = 1
+    ep: int = 1
+    sp: bool | None = None
+    schedule: Schedule | None = None
+    micro_batch: int = 1
+    global_batch: int | None = None
+    seq: int = 2048
+    kernels: Kernel | None = None
+    loss: Losses | None = None
+    recompute: Recompute = "none"
+    every: int = 1
+    offload: Offload = "none"
+    imbalance: float = 1.0
+
+
+def plan(asked: Asked) -> Plan:
+    """The plan that somebody asked for.
+
+    Raises UsageError for unknown names, ImpossibleError where GPUs or batches do not divide.
+    """
+    at_least_one(
+        gpus=asked.gpus, micro_batch=asked.micro_batch, seq=asked.seq, tp=asked.tp, pp=asked.pp,
+        vpp=asked.vpp, cp=asked.cp, ep=asked.ep, every=asked.every,
+    )  # fmt: skip
+    framework = data.framework(asked.framework)
+    dp = _replicas(asked)
+    kernels = asked.kernels or framework.kernels
+    sequence = framework.kernels == "fused" if asked.sp is None else asked.sp
+    return Plan(
+        recipe=data.recipe(asked.precision or framework.recipe),
+        optimizer=data.optimizer(asked.optimizer),
+        framework=framework,
+        frozen=_frozen(asked),
+        adapters=_adapters(asked),
+        sharding=asked.shard,
+        parallel=Parallel(tp=asked.tp, pp=asked.pp, cp=asked.cp, ep=asked.ep, dp=dp),
+        sequence_parallel=sequence and asked.tp > 1,
+        schedule=asked.schedule or ("interleaved" if asked.vpp > 1 else "1f1b"),
+        vpp=asked.vpp,
+        micro_batch=asked.micro_batch,
+        micro_batches=_micro_batches(asked, dp),
+        seq=asked.seq,
+        kernels=kernels,
+        loss=asked.loss or _loss(framework, kernels),
+        recompute=asked.recompute,
+        every=asked.every,
+        offload=asked.offload,
+        imbalance=asked.imbalance,
+    )
+
+
+def _replicas(asked: Asked) -> int:
+    """Data ranks that the other ranks leave."""
+    others = asked.tp * asked.pp * asked.cp
+    if asked.gpus % others:
+        message = f"{asked.gpus} GPUs are no multiple of tp × pp × cp = {others}"
+        raise ImpossibleError(message, hint=f"use {-(-asked.gpus // others) * others} GPUs")
+    return asked.gpus // others
+
+
+def _micro_batches(asked: Asked, dp: int) -> int:
+    """Micro-batches of one rank a step; without a global batch as many as fill the pipeline."""
+    if asked.global_batch is None:
+        return asked.pp
+    each = asked.micro_batch * dp
+    if asked.global_batch % each:
+        message = f"a global batch of {asked.global_batch} is no multiple of {each}"
+        raise ImpossibleError(f"{message}, micro-batch × data ranks", hint=f"use {each} or 2 × it")
+    return asked.global_batch // each
+
+
+def _loss(framework: Framework, kernels: Kernel) -> Losses:
+    """The framework's loss, a plain one where kernels are asked to be plain."""
+    return framework.loss if kernels == framework.kernels else UNFUSED.get(
+        framework.loss, framework.loss
+    )  # fmt: skip
+
+
+def _frozen(asked: Asked) -> Quantization:
+    return data.quantization(asked.weights or ("nf4" if asked.method == "qlora" else "bf16"))
+
+
+def _adapters(asked: Asked) -> Adapters | None:
+    if asked.method == "full":
+        if asked.rank or asked.targets or asked.trained:
+            raise UsageError(
+                "rank and targets are those of adapters", hint="add --method lora, qlora or dora"
+            )
+        return None
+    return Adapters(
+        targets=asked.targets or frozenset(TARGETS),
+        rank=asked.rank or RANK,
+        magnitudes=asked.method == "dora",
+        trained=asked.trained,
+        quantised=_frozen(asked).bits < 16,  # noqa: PLR2004  bits of what is computed with
+    )

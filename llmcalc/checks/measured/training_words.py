@@ -1,0 +1,141 @@
+"""How people write what they trained with, and which of our names that is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from llmcalc.checks.measured.cells import text
+from llmcalc.checks.measured.model_names import named
+from llmcalc.checks.measured.reading import Cells
+from llmcalc.checks.measured.unusable import Unusable
+from llmcalc.engines.training import Sharding
+from llmcalc.spec.card import ModelCard
+from llmcalc.spec.pattern import layer_names
+
+Memory = Literal["allocated", "reserved", "device", "devices"]
+"""What a number counts: live tensors, what torch's allocator holds, what the driver shows of one
+GPU, or of all of them."""
+
+_KINDS: tuple[tuple[str, Memory], ...] = (
+    (r"summed", "devices"),
+    (r"allocated \+", "devices"),
+    (r"allocated", "allocated"),
+    (r"reserved", "reserved"),
+    (r"device memory|per GPU|VRAM", "device"),
+)
+_TRUNCATED = re.compile(r"(.+) shapes truncated to (\d+) layers")
+_SIZE = re.compile(r"\s+\d+(?:\.\d+)?B$")
+
+FRAMEWORKS: tuple[tuple[str, str], ...] = (
+    ("megatron+deepspeed", "deepspeed"), ("megatron", "megatron-lm"),
+    ("ms-swift/megatron", "megatron-lm"), ("ms-swift megatron", "megatron-lm"),
+    ("litgpt", "litgpt"), ("torchtune", "torchtune"), ("torchtitan", "torchtitan"),
+    ("deepspeed", "deepspeed"), ("ms-swift deepspeed", "deepspeed"),
+    ("qwen", "huggingface"), ("hf", "huggingface"), ("ms-swift", "huggingface"),
+    ("axolotl", "huggingface"), ("fsdp_qlora", "fsdp-qlora"), ("llama-recipes", "huggingface"),
+    ("unsloth", "huggingface"), ("llama-factory", "huggingface"),
+)  # fmt: skip
+"""Starts of what a column `framework` says."""
+
+_TARGETS = {
+    "query": "q", "key": "k", "value": "v", "projection": "o", "c_attn": "qkv",
+    "attn.c_proj": "o", "w1": "up", "w2": "gate", "self_attn": "attention", "all": "all-linear",
+    "linear": "all-linear",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """Who holds what, as a column says it."""
+
+    sharding: Sharding
+    stated: bool
+
+
+def memory_kind(config: Cells) -> Memory:
+    """What the row's number counts. Raises Unusable where that is not said."""
+    said = text(config, "mem_kind") or "nothing"
+    for pattern, kind in _KINDS:
+        if re.search(pattern, said, re.IGNORECASE):
+            return kind
+    if said == "peak" and (text(config, "framework") or "").startswith("torchtune"):
+        return "reserved"  # its logs print peak_memory_reserved beside peak_memory_active
+    raise Unusable(f"what the memory counts is not stated: {said}")
+
+
+def framework(config: Cells) -> str:
+    """The framework file of a row. Raises Unusable for one that we lack."""
+    said = (text(config, "framework") or "").lower()
+    for start, name in FRAMEWORKS:
+        if said.startswith(start):
+            old = name == "litgpt" and "2023" in (text(config, "version") or "")
+            return "litgpt-2023" if old else name
+    raise Unusable(f"training framework {said or 'unnamed'!r} is not one of ours")
+
+
+def card(config: Cells) -> ModelCard:
+    """The card of a row, cut to so many layers where it says so. Raises Unusable for none."""
+    said = text(config, "model") or ""
+    cut = _TRUNCATED.fullmatch(said)
+    name = cut[1].replace("_", "-") if cut else _SIZE.sub("", said)
+    found = named(name) or named(said)
+    if len(found) != 1:
+        raise Unusable(f"model {said!r} is not in the catalog")
+    whole = found[0]
+    if cut is None:
+        return whole
+    # SimuMax's truncated models keep one dense layer in front of those with experts.
+    first, *rest = layer_names(whole.layers)
+    return replace(whole, layers=(first, *rest[1 - int(cut[2]) :]))
+
+
+def shard(config: Cells) -> Shard:
+    """How a row deals its states out."""
+    said = (text(config, "shard") or "").lower()
+    for word, found in (
+        ("unstated", None), ("gemini", "zero3"), ("fsdp", "fsdp"), ("zero-3", "zero3"),
+        ("zero3", "zero3"), ("zero-2", "zero2"), ("zero2", "zero2"), ("zero-1", "zero1"),
+        ("ddp", "ddp"),
+    ):  # fmt: skip
+        if word in said:
+            known: Sharding = found or "ddp"  # type: ignore[assignment]
+            return Shard(sharding=known, stated=found is not None)
+    return Shard(sharding="ddp", stated=True)
+
+
+def targets(config: Cells) -> frozenset[str]:
+    """Names of the products that have adapters; queries and values where nothing is said."""
+    said = text(config, "lora_targets")
+    if said is None:
+        return frozenset({"q", "v"})
+    plain = re.sub(r"\s*\([^)]*\)", "", said)
+    found = {one.strip() for one in plain.split(",")}
+    return frozenset(_TARGETS.get(one, one.removesuffix("_proj")) for one in found)
+
+
+def recipe(config: Cells, usual: str) -> str:
+    """The precision recipe of a row, the framework's own where it says no more than bf16."""
+    said = (text(config, "precision") or "").lower()
+    for word, name in (
+        ("fp32 main", "megatron"), ("fp8", "fp8"), ("true", "pure-bf16"), ("pure", "pure-bf16"),
+        ("torch.bfloat16", "pure-bf16"), ("fp16 mixed", "bf16-mixed"), ("bf16 mixed", "bf16-mixed"),
+        ("fp32", "fp32"),
+    ):  # fmt: skip
+        if word in said:
+            return name
+    return usual
+
+
+def optimizer(config: Cells) -> str:
+    """The optimizer file of a row. Raises Unusable for one that we lack."""
+    said = (text(config, "optimizer") or "adamw").lower().replace("_", "-")
+    for start, name in (
+        ("pagedadamw", "paged-adamw"), ("adamw-bnb-8bit", "adamw-8bit"),
+        ("adamw-torch-8bit", "adamw-8bit"), ("adamw-8bit", "adamw-8bit"), ("muon", "muon"),
+        ("adam", "adamw"), ("sgd", "sgd"), ("lion", "lion"),
+    ):  # fmt: skip
+        if said.startswith(start):
+            return name
+    raise Unusable(f"optimizer {said!r} is not one of ours")

@@ -1,0 +1,134 @@
+"""What is made on the way: gathered weights, widened ones, buckets, gradients of one shape."""
+
+from __future__ import annotations
+
+from llmcalc.blueprint.operations import GroupedMatmul, Ledger, Matmul, Section
+from llmcalc.blueprint.weight import Weight
+from llmcalc.engines import weights
+from llmcalc.engines.train.activations import LAYERS, workload
+from llmcalc.engines.train.plan import Plan
+from llmcalc.engines.train.trained import ranks_of, trained
+
+COMPUTED = 2
+"""Bytes of a weight that is computed with."""
+
+
+def gathered(ledger: Ledger, plan: Plan) -> int:
+    """Bytes of weights that a rank has beyond its own share while it computes.
+
+    The unit at work, those prefetched, and the tables at both ends, which the outermost unit holds.
+    """
+    if not (plan.sharded_weights or plan.offload in {"parameters", "all"}):
+        return 0
+    if plan.sharded_weights and plan.framework.keeps_gathered:
+        return _stored(ledger, ledger.sections, plan)
+    units = [_stored(ledger, (one._replace(times=1),), plan) for one in _layers(ledger)]
+    ends = [one for one in ledger.sections if one.kind not in LAYERS]
+    ahead = 1 + plan.framework.prefetched
+    return ahead * max(units, default=0) + _stored(ledger, tuple(ends), plan)
+
+
+def unit_gradient(ledger: Ledger, plan: Plan) -> int:
+    """Bytes of the gradients of one unit before they are dealt out."""
+    if "gradients" not in _dealt(plan) or plan.adapters:
+        return 0
+    if plan.sharded_weights and plan.framework.keeps_gathered:
+        return _stored(ledger, ledger.sections, plan)
+    sizes = [sum(weight.numel for weight in _of(one)) for one in _layers(ledger)]
+    return COMPUTED * max(sizes, default=0)
+
+
+def widened(ledger: Ledger, plan: Plan) -> int:
+    """Bytes of the largest quantised matrix in 16 bits, as products need it."""
+    if plan.adapters is None or not plan.adapters.quantised:
+        return 0
+    sizes = [
+        operation.weight.numel
+        for section in _layers(ledger)
+        for operation in section.operations
+        if isinstance(operation, (Matmul, GroupedMatmul))
+    ]
+    return COMPUTED * max(sizes, default=0)
+
+
+def one_of_each_shape(ledger: Ledger, plan: Plan) -> int:
+    """Bytes of one 16-bit gradient of each shape of matrix."""
+    if not plan.framework.gradient_of_each_shape or plan.adapters:
+        return 0
+    shapes = {
+        (weight.shape, operation.name if isinstance(operation, GroupedMatmul) else ""): weight.numel
+        for section in ledger.sections
+        for operation in section.operations
+        if isinstance(operation, Matmul)
+        for weight in (operation.weight,)
+    }
+    return COMPUTED * sum(shapes.values())
+
+
+def table_gradient(ledger: Ledger, plan: Plan) -> int:
+    """Bytes of the gradient of the token table, which is as dense as the table."""
+    if plan.adapters and "embedding" not in plan.adapters.trained:
+        return 0
+    if not plan.framework.persistent_gradients:
+        return 0  # it is one of the gradients themselves
+    return max(
+        (
+            COMPUTED * weight.numel
+            for section in ledger.sections
+            for weight in _of(section)
+            if weight.component == "embedding"
+        ),
+        default=0,
+    )
+
+
+def buckets(ledger: Ledger, plan: Plan) -> int:
+    """Bytes of two buckets that gradients are summed in."""
+    if plan.data_ranks == 1 and plan.framework.name != "deepspeed":
+        return 0
+    whole = sum(one.total for one in trained(ledger, plan)) * plan.recipe.gradients
+    return min(2 * plan.framework.bucket, whole)
+
+
+def streams(ledger: Ledger, plan: Plan) -> int:
+    """Bytes of the residual stream that tensor ranks gather whole: inputs and their gradients."""
+    if not plan.sequence_parallel or plan.parallel.tp == 1:
+        return 0
+    return STREAMS * 2 * workload(plan).tokens * ledger.hidden_size
+
+
+STREAMS = 4
+"""Whole copies of the stream at once: the gathered input of a product for its weight gradient, the
+gradient of the output, that of the input before it is dealt out, and the one being computed."""
+
+
+def _stored(ledger: Ledger, sections: tuple[Section, ...], plan: Plan) -> int:
+    """Bytes of all weights of some sections as they are gathered."""
+    if plan.adapters and plan.adapters.quantised:
+        return sum(weights.by_group(ledger._replace(sections=sections), plan.frozen).values())
+    return COMPUTED * sum(one.times * weight.numel for one in sections for weight in _of(one))
+
+
+def _layers(ledger: Ledger) -> list[Section]:
+    return [one for one in ledger.sections if one.kind in LAYERS]
+
+
+def _of(section: Section) -> list[Weight]:
+    return [
+        weight
+        for operation in section.operations
+        for weight in getattr(operation, "weights", ())
+        if weight.learned
+    ]
+
+
+def _dealt(plan: Plan) -> tuple[str, ...]:
+    from llmcalc.engines.training import SHARDED  # noqa: PLC0415
+
+    return SHARDED[plan.sharding]
+
+
+__all__ = (
+    "buckets", "gathered", "one_of_each_shape", "ranks_of", "streams", "table_gradient",
+    "unit_gradient", "widened",
+)  # fmt: skip

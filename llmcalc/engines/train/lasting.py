@@ -1,0 +1,112 @@
+"""What stands on a GPU all the time: weights, masters, moments, and gradients once they are there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llmcalc.blueprint.operations import Ledger
+from llmcalc.blueprint.weight import Weight
+from llmcalc.engines import weights
+from llmcalc.engines.train.plan import Plan
+from llmcalc.engines.train.states import state_bytes
+from llmcalc.engines.train.trained import Tensor, ranks_of, trained
+from llmcalc.engines.training import SHARDED, held_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lasting:
+    """Bytes on one rank that no batch changes."""
+
+    weights: int
+    gradients: int
+    """Of all trained tensors, as far as this rank keeps them."""
+    master_weights: int
+    optimizer: int
+    copies: int
+    """16-bit copies that exist while a step computes."""
+    stepping: int
+    """What exists only while the optimizer steps."""
+    on_host: int
+    """Bytes that are kept in the memory of the host instead."""
+
+
+def lasting(ledger: Ledger, plan: Plan) -> Lasting:
+    """What the rank of one stage holds whatever the batch."""
+    found = trained(ledger, plan)
+    held = weights_bytes(ledger, plan, found)
+    states = _states(found, plan)
+    masters = _each(found, plan, "master_weights")
+    away = _on_host(plan, weights=held, states=states + masters)
+    stays = plan.offload in {"none", "parameters"}
+    return Lasting(
+        weights=0 if plan.offload in {"parameters", "all"} else held,
+        gradients=_gradients(found, plan),
+        master_weights=masters if stays else 0,
+        optimizer=states if stays and not plan.optimizer.paged else 0,
+        copies=_each(found, plan, "copies", dealt="weights"),
+        stepping=_stepping(found, plan) if stays else 0,
+        on_host=away,
+    )
+
+
+def weights_bytes(ledger: Ledger, plan: Plan, found: tuple[Tensor, ...]) -> int:
+    """Bytes of the weights that a rank keeps: trained ones in the recipe's, frozen in their own."""
+    own = _each(found, plan, "weights")
+    if plan.adapters is None:
+        return own
+    frozen = sum(weights.by_group(ledger, plan.frozen).values())
+    return own + -(-frozen // (plan.data_ranks if plan.sharded_weights else 1))
+
+
+def _each(found: tuple[Tensor, ...], plan: Plan, part: str, dealt: str = "") -> int:
+    """Bytes of one part of the recipe, over the ranks that it is dealt out among."""
+    shared = (dealt or part) in SHARDED[plan.sharding]
+    sizes: dict[int, int] = {}
+    for one in found:
+        ranks = one.ranks if shared else 1
+        sizes[ranks] = sizes.get(ranks, 0) + one.total
+    each = getattr(plan.recipe, part)
+    return sum(int(held_bytes(N=n, bytes=each, ranks=ranks)) for ranks, n in sizes.items())
+
+
+def _gradients(found: tuple[Tensor, ...], plan: Plan) -> int:
+    """All gradients, or the largest one where each is used up at once."""
+    if plan.optimizer.in_backward:
+        return max((one.numel for one in found), default=0) * plan.recipe.gradients
+    return _each(found, plan, "gradients")
+
+
+def _states(found: tuple[Tensor, ...], plan: Plan) -> int:
+    sizes: dict[int, int] = {}
+    shared = "optimizer" in SHARDED[plan.sharding]
+    for one in found:
+        ranks = one.ranks if shared else 1
+        each = state_bytes(one, plan.optimizer, plan.recipe) * one.times
+        sizes[ranks] = sizes.get(ranks, 0) + each
+    return sum(-(-size // ranks) for ranks, size in sizes.items())
+
+
+def _stepping(found: tuple[Tensor, ...], plan: Plan) -> int:
+    """Float32 gradients of a partition, and the square roots that a foreach step makes at once."""
+    more = _each(found, plan, "stepping", dealt="optimizer")
+    plain = plan.optimizer.moments and not plan.optimizer.block and not plan.optimizer.factored
+    if plan.framework.foreach and plain and not plan.optimizer.in_backward:
+        shared = "optimizer" in SHARDED[plan.sharding]
+        more += sum(-(-one.total // (one.ranks if shared else 1)) for one in found) * (
+            plan.recipe.moment
+        )
+    return more
+
+
+def _on_host(plan: Plan, *, weights: int, states: int) -> int:
+    moved = states if plan.offload in {"optimizer", "all"} or plan.optimizer.paged else 0
+    return moved + (weights if plan.offload in {"parameters", "all"} else 0)
+
+
+def computed_bytes(weight: Weight, plan: Plan) -> int:
+    """Bytes of a weight as it is computed with: 16 bits."""
+    del plan
+    return 2 * weight.numel
+
+
+__all__ = ("Lasting", "computed_bytes", "lasting", "ranks_of", "weights_bytes")

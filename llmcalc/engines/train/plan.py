@@ -1,0 +1,89 @@
+"""How a model is trained: everything that was asked for, in one frozen value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from llmcalc.blueprint.keeping.tensor import FROZEN, TRAINED, Frozen, Kernel
+from llmcalc.blueprint.parallel import Parallel
+from llmcalc.engines.training import Sharding
+from llmcalc.spec.framework import Framework, Losses
+from llmcalc.spec.optimizer import Optimizer
+from llmcalc.spec.quantization import Quantization
+from llmcalc.spec.recipe import Recipe
+
+Recompute = Literal["none", "selective", "full"]
+Schedule = Literal["1f1b", "interleaved", "zb-h1", "zb-h2", "gpipe"]
+Offload = Literal["none", "optimizer", "parameters", "all"]
+
+QUANTISED: Frozen = frozenset({"table"})
+"""bitsandbytes keeps the inputs of quantised products, frozen or not (autograd/_functions.py,
+MatMul4Bit: `ctx.tensors = (A, B)`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapters:
+    """Low-rank factors beside frozen products: which products, and what rank."""
+
+    targets: frozenset[str]
+    """Names of products: q, k, v, o, gate, up, down, head and those of other mixers."""
+    rank: int
+    magnitudes: bool = False
+    """DoRA: one more number for each output."""
+    trained: frozenset[str] = frozenset()
+    """Tables that are trained whole as a copy of their own: embedding, head."""
+    quantised: bool = False
+    """QLoRA: whether the frozen products are stored in fewer bits than they compute in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One way to train."""
+
+    recipe: Recipe
+    optimizer: Optimizer
+    framework: Framework
+    frozen: Quantization
+    """How weights that adapters stand beside are stored."""
+    adapters: Adapters | None = None
+    sharding: Sharding = "ddp"
+    parallel: Parallel = Parallel()
+    sequence_parallel: bool = False
+    schedule: Schedule = "1f1b"
+    vpp: int = 1
+    micro_batch: int = 1
+    micro_batches: int = 1
+    """Of one step on one rank: gradients are summed over them."""
+    seq: int = 2048
+    kernels: Kernel = "sdpa"
+    loss: Losses = "eager"
+    recompute: Recompute = "none"
+    every: int = 1
+    """Layers that are computed again together."""
+    offload: Offload = "none"
+    imbalance: float = 1.0
+    """Tokens of the busiest expert rank over those of a balanced one, capacity included."""
+
+    @property
+    def not_trained(self) -> Frozen:
+        """Weights without gradients."""
+        if self.adapters is None:
+            return TRAINED
+        return QUANTISED if self.adapters.quantised else FROZEN
+
+    @property
+    def data_ranks(self) -> int:
+        """Ranks that hold the same weights where nothing is dealt out."""
+        return self.parallel.dp * self.parallel.cp
+
+    @property
+    def sharded_weights(self) -> bool:
+        """Whether each rank holds a part of every weight and gathers the rest when it computes."""
+        return self.sharding in {"zero3", "fsdp"}
+
+    @property
+    def summed(self) -> bool:
+        """Whether gradients of earlier micro-batches stand beside the activations of a later."""
+        lasting = self.micro_batches > 1 or self.framework.persistent_gradients
+        return lasting and not self.optimizer.in_backward

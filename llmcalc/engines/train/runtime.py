@@ -1,0 +1,42 @@
+"""What does the framework take beyond live tensors? Reserve, context, communication."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llmcalc.engines.train.plan import Plan
+from llmcalc.formula import formula
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overhead:
+    """Bytes on one GPU that no tensor has."""
+
+    reserve: int
+    """What the allocator holds beyond the peak of live tensors."""
+    context: int
+    communication: int
+
+    @property
+    def total(self) -> int:
+        """All three."""
+        return self.reserve + self.context + self.communication
+
+
+@formula(
+    "int(share · peak)", source="allocator reserve, fitted: llmcalc/frameworks", unit="bytes",
+    basis="modelled",
+)  # fmt: skip
+def reserve_bytes(*, share: float, peak: int) -> int:
+    """Bytes that the caching allocator holds beyond live tensors."""
+    return int(share * peak)
+
+
+def overhead(plan: Plan, peak: int) -> Overhead:
+    """What is on top of a peak of live tensors."""
+    several = plan.parallel.gpus > 1
+    return Overhead(
+        reserve=reserve_bytes(share=plan.framework.reserve, peak=peak),
+        context=plan.framework.context,
+        communication=plan.framework.communication if several else 0,
+    )

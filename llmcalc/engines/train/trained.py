@@ -1,0 +1,107 @@
+"""What is trained? Every learned tensor of a rank, or the factors of its adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import NamedTuple
+
+from llmcalc.blueprint.operations import GroupedMatmul, Ledger, Matmul, Operation
+from llmcalc.blueprint.weight import Weight
+from llmcalc.engines.train.plan import Adapters, Plan
+
+GROUPS: dict[str, frozenset[str]] = {
+    "attention": frozenset({"q", "k", "v", "o", "q_a", "q_b", "kv_a", "kv_b"}),
+    "mlp": frozenset({"gate", "up", "down", "shared_gate", "shared_up", "shared_down"}),
+    "qkv": frozenset({"q", "k", "v"}),
+    "qv": frozenset({"q", "v"}),
+}
+"""Names that stand for several products."""
+
+TABLES = {"embedding": "embedding", "lm_head": "head"}
+
+
+class Tensor(NamedTuple):
+    """A trained tensor, as often as there are some alike."""
+
+    shape: tuple[int, ...]
+    times: int
+    matrix: bool
+    """Whether it is a matrix of a layer, of which some optimizers remember less."""
+    ranks: int
+    """Data ranks that hold the same one, among which its states may be dealt out."""
+
+    @property
+    def numel(self) -> int:
+        """Of one."""
+        return prod(self.shape)
+
+    @property
+    def total(self) -> int:
+        """Of all."""
+        return self.numel * self.times
+
+
+def trained(ledger: Ledger, plan: Plan) -> tuple[Tensor, ...]:
+    """The tensors with gradients on the rank that the ledger is of."""
+    return tuple(_adapted(ledger, plan) if plan.adapters else _learned(ledger, plan))
+
+
+def count(ledger: Ledger, plan: Plan) -> int:
+    """Trained numbers on one rank."""
+    return sum(one.total for one in trained(ledger, plan))
+
+
+def ranks_of(weight: Weight, plan: Plan) -> int:
+    """Data ranks that hold the same piece of a weight; experts are dealt out among them first."""
+    parallel = plan.parallel
+    if not weight.experts:
+        return plan.data_ranks
+    return max(1, parallel.expert_ranks // (parallel.ep * parallel.expert_rows))
+
+
+def _learned(ledger: Ledger, plan: Plan) -> Iterator[Tensor]:
+    for section in ledger.sections:
+        for operation in section.operations:
+            for weight in _weights(operation):
+                if weight.learned:
+                    inner = section.kind not in {"first", "last"} and len(weight.shape) > 1
+                    yield Tensor(weight.shape, section.times, inner, ranks_of(weight, plan))
+
+
+def _adapted(ledger: Ledger, plan: Plan) -> Iterator[Tensor]:
+    adapters = plan.adapters
+    assert adapters is not None  # noqa: S101  asked for only where there are some
+    for section in ledger.sections:
+        for operation in section.operations:
+            for weight in _weights(operation):
+                if TABLES.get(weight.component) in adapters.trained and len(weight.shape) > 1:
+                    yield Tensor(weight.shape, section.times, False, plan.data_ranks)  # noqa: FBT003
+            if section.stream != "tower":
+                for shape in factors(operation, adapters):
+                    yield Tensor(shape, section.times, True, plan.data_ranks)  # noqa: FBT003
+
+
+def factors(operation: Operation, adapters: Adapters) -> tuple[tuple[int, ...], ...]:
+    """The shapes of the factors beside one product; experts have a pair each."""
+    if not adapted(operation, adapters) or not isinstance(operation, (Matmul, GroupedMatmul)):
+        return ()
+    *outer, d_out, d_in = operation.weight.shape
+    found = ((*outer, adapters.rank, d_in), (*outer, d_out, adapters.rank))
+    return (*found, (*outer, d_out)) if adapters.magnitudes else found
+
+
+def adapted(operation: Operation, adapters: Adapters) -> bool:
+    """Whether an operation is a target."""
+    if not isinstance(operation, (Matmul, GroupedMatmul)):
+        return False
+    name = operation.name
+    if "all-linear" in adapters.targets:
+        return isinstance(operation, Matmul) and name not in {"router", "lm_head"}
+    wanted = {one for target in adapters.targets for one in GROUPS.get(target, {target})}
+    return name in wanted or (name == "lm_head" and "head" in wanted)
+
+
+def _weights(operation: Operation) -> tuple[Weight, ...]:
+    found: tuple[Weight, ...] = getattr(operation, "weights", ())
+    return found
