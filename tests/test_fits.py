@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from llmcalc.catalog.data import runtime
+from llmcalc.catalog.data import framework, runtime
 from llmcalc.spec.runtime import ProfileScratch
 
 TOOLS = pathlib.Path(__file__).parents[1] / "tools"
@@ -59,3 +59,11 @@ def test_vllm_s_non_torch_memory_is_the_median_of_its_logs() -> None:
     taken = {one.name: one.bytes / GIB for one in runtime("vllm-v1").overheads}
     together = taken["non-torch memory"] + taken["communication buffers"]
     assert together == pytest.approx(found["V1, several GPUs"][1], abs=0.015)
+
+
+def test_what_training_frameworks_take_is_fitted_on_their_rows() -> None:
+    tool = _tool("fit_training")
+    for name, n in (("fsdp-qlora", 24), ("torchtune", 7)):
+        assert tool.reserve(name) == (framework(name).reserve, n)
+    assert tool.context("qwen") == (framework("qwen").context, 9)
+    assert framework("qwen-deepspeed").context == framework("qwen").context

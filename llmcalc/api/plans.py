@@ -20,6 +20,7 @@ Method = Literal["full", "lora", "qlora", "dora"]
 RANK = 16
 TARGETS = ("all-linear",)
 UNFUSED: dict[Losses, Losses] = {"fused": "eager", "linear": "eager"}
+"""What stands in for a fused loss where kernels are plain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ def plan(asked: Asked) -> Plan:
     kernels = asked.kernels or framework.kernels
     sequence = framework.kernels == "fused" if asked.sp is None else asked.sp
     return Plan(
-        recipe=data.recipe(asked.precision or framework.recipe),
+        recipe=data.recipe(asked.precision or _usual(asked, framework)),
         optimizer=data.optimizer(asked.optimizer),
         framework=framework,
         frozen=_frozen(asked),
@@ -90,6 +91,12 @@ def plan(asked: Asked) -> Plan:
         offload=asked.offload,
         imbalance=asked.imbalance,
     )
+
+
+def _usual(asked: Asked, framework: Framework) -> str:
+    """The precision that a framework trains in where nobody asks for another."""
+    whole = asked.method == "full" or asked.trained
+    return framework.recipe if whole else framework.adapters or framework.recipe
 
 
 def _replicas(asked: Asked) -> int:

@@ -97,8 +97,10 @@ class TrainResult:
     assumptions: Mapping[str, str | int | float]
 
 
-def train(card: ModelCard, plan: Plan, *, gpu: GpuSpec | None = None) -> Report:
-    """The memory of one step of a plan, on the GPU that holds most.
+def train(
+    card: ModelCard, plan: Plan, *, gpu: GpuSpec | None = None, chart: bool = False
+) -> Report:
+    """The memory of one step of a plan, on the GPU that holds most, with a chart of the step.
 
     Raises ImpossibleError for a split that the model does not allow.
     """
@@ -123,7 +125,7 @@ def train(card: ModelCard, plan: Plan, *, gpu: GpuSpec | None = None) -> Report:
         assumptions=_assumptions(plan, gpu),
     )  # fmt: skip
     return Report(
-        command="train", results=(result,), tables=tables.memory(result),
+        command="train", results=(result,), tables=tables.tables(result, chart=chart),
         assumptions=tuple(f"{name}: {value}" for name, value in result.assumptions.items()),
     )  # fmt: skip
 

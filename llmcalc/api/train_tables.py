@@ -13,7 +13,12 @@ WIDTH = 32
 """Cells of the longest bar."""
 
 
-def memory(result: TrainResult) -> tuple[Table, ...]:
+def tables(result: TrainResult, *, chart: bool) -> tuple[Table, ...]:
+    """The parts of the peak, and the step if it is asked for."""
+    return (_memory(result), *((_timeline(result.timeline),) if chart else ()))
+
+
+def _memory(result: TrainResult) -> Table:
     """The parts of the peak."""
     parts = result.per_gpu
     rows: list[tuple[str, int]] = [
@@ -31,17 +36,16 @@ def memory(result: TrainResult) -> tuple[Table, ...]:
         rows.append(("on the host", parts.host))
     if result.capacity is not None:
         rows += [("capacity", result.capacity), ("free", result.free or 0)]
-    table = Table(
+    return Table(
         title=f"{result.model}, {result.method}, {result.precision}, {result.shard} on "
         f"{_where(result)}, the fullest GPU",
         columns=(Column(key="part", title="part"), Column(key="bytes", title="size", unit="bytes")),
         rows=tuple(rows),
         note=f"peak in the {result.peak_phase} phase; {result.trainable:,} numbers are trained",
     )
-    return (table,)
 
 
-def timeline(points: tuple[Point, ...]) -> Table:
+def _timeline(points: tuple[Point, ...]) -> Table:
     """Live tensors over a step, each point a bar."""
     highest = max(point.total for point in points)
     return Table(

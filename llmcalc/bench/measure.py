@@ -160,7 +160,8 @@ class Bench:
                 if left:
                     self.judge.back_to(mark)
                     self._anew()
-            self.judge.disturbs(FIGURE, f"its weights were read {change:+.0%} as fast afterwards")
+            now = f"{1 + change:.0%} of the speed that it is predicted from"
+            self.judge.disturbs(FIGURE, f"weights were read at {now} afterwards")
 
     def _steps(self, decode: Decode, model: tuple[ModelCard, ModelTwin]) -> list[StepRate]:
         return [

@@ -16,12 +16,16 @@ from llmcalc.spec.quantization import PolicyFile, Quantization
 from llmcalc.spec.recipe import Recipe
 from llmcalc.spec.runtime import Runtime
 from llmcalc.spec.storage import Scheme
+from llmcalc.spec.utilisation import Utilisation
 
 RUNTIMES: Shelf[Runtime] = Shelf(kind=Runtime, word="runtime", folder="runtimes")
 POLICIES: Shelf[PolicyFile] = Shelf(kind=PolicyFile, word="weight format", folder="quantization")
 SCHEMES: Shelf[Scheme] = Shelf(kind=Scheme, word="scheme of weight formats", folder="schemes")
 EFFICIENCIES: Shelf[Efficiency] = Shelf(
     kind=Efficiency, word="efficiency file", folder="efficiency"
+)
+UTILISATIONS: Shelf[Utilisation] = Shelf(
+    kind=Utilisation, word="utilisation file", folder="utilisation"
 )
 RECIPES: Shelf[Recipe] = Shelf(kind=Recipe, word="precision recipe", folder="recipes")
 OPTIMIZERS: Shelf[Optimizer] = Shelf(kind=Optimizer, word="optimizer", folder="optimizers")
@@ -82,6 +86,12 @@ def _scheme(name: str) -> Scheme:
 def efficiency(name: str) -> Efficiency:
     """What engines reach of a device's peaks. Raises UsageError where there is no such file."""
     return EFFICIENCIES.find(name) or _unknown(EFFICIENCIES, name)
+
+
+@lru_cache(maxsize=4)
+def utilisation(name: str = "training") -> Utilisation:
+    """What training reaches of a device's peaks. Raises UsageError where there is no such file."""
+    return UTILISATIONS.find(name) or _unknown(UTILISATIONS, name)
 
 
 def recipe(name: str) -> Recipe:

@@ -1,42 +1,34 @@
-"""`llmcalc train`, a first view."""
+"""`llmcalc train`."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from llmcalc.cli.command import command
-from llmcalc.cli.options import Gpus, Model, OptionalGpu
+from llmcalc.cli.options import Model, OptionalGpu
+from llmcalc.cli.training import Training
 from llmcalc.report.model import Report
 
 
 @command(
-    "llmcalc train llama2-7b --gpu a100-80",
-    "llmcalc train llama3-70b --gpu h100 -n 64 --shard zero3",
+    "llmcalc train llama2-7b --gpu a100-80 --precision pure-bf16 --recompute full",
+    "llmcalc train llama3-8b --gpu 4090 --method qlora --rank 32 --timeline",
+    "llmcalc train llama3-70b --framework megatron-lm -n 64 --tp 8 --shard zero1",
 )
 def train(
     model: Model,
     *,
     gpu: OptionalGpu = None,
-    gpus: Gpus = None,
-    precision: Annotated[
-        str, typer.Option(metavar="RECIPE", help="bf16-mixed, megatron, pure-bf16 or fp32.")
-    ] = "bf16-mixed",
-    shard: Annotated[
-        Literal["ddp", "zero1", "zero2", "zero3", "fsdp"],
-        typer.Option(help="What the GPUs share out."),
-    ] = "ddp",
+    timeline: Annotated[
+        bool, typer.Option("--timeline", help="Memory at each point of a step, as a chart.")
+    ] = False,
+    training: Training,
 ) -> Report:
-    """Static training memory: weights, gradients, master weights and Adam's moments."""
+    """What one training step holds on each GPU: weights, states, activations, loss, and when."""
     from llmcalc.api.train import train as answer  # noqa: PLC0415  (commands load when called)
     from llmcalc.catalog import find  # noqa: PLC0415
-    from llmcalc.catalog.data import recipe  # noqa: PLC0415
 
-    return answer(
-        find.card(model),
-        recipe(precision),
-        gpu=find.gpu(gpu) if gpu else None,
-        gpus=gpus if gpus is not None else 1,
-        shard=shard,
-    )
+    found = find.card(model)
+    return answer(found, training.plan(), gpu=find.gpu(gpu) if gpu else None, chart=timeline)

@@ -56,12 +56,13 @@ class Device:
 def chosen(efficiency: Efficiency, gpu: GpuSpec) -> Reach:
     """The first class of devices that the GPU belongs to; the last one is for all others."""
     for one in efficiency.classes:
-        if _applies(one.devices, gpu):
+        if applies(one.devices, gpu):
             return one
     return efficiency.classes[-1]
 
 
-def _applies(devices: Devices, gpu: GpuSpec) -> bool:
+def applies(devices: Devices, gpu: GpuSpec) -> bool:
+    """Whether a device belongs to a class."""
     memory = gpu.memory.type or ""
     return (
         (not devices.names or gpu.name in devices.names)

@@ -10,7 +10,7 @@ from llmcalc.spec.limits import Alias, Bool, Few, Length, Line, Name, Range
 Share = Annotated[float, Range(0, 1)]
 Buffer = Annotated[int, Range(0, 2**40)]
 Kernels = Literal["eager", "sdpa", "fused"]
-Losses = Literal["eager", "plain", "chunked", "fused", "linear"]
+Losses = Literal["eager", "shifted", "plain", "chunked", "fused", "linear"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,8 @@ class Framework:
     """Bytes of each of two buckets that gradients are summed in over ranks."""
     recipe: Name
     """Precision where none is asked for."""
+    adapters: Name | None = None
+    """Precision of adapters; None: as of all that is trained."""
     kernels: Kernels = "sdpa"
     loss: Losses = "eager"
     persistent_gradients: Bool = False

@@ -22,6 +22,8 @@ class Recipe:
     """Of Adam's two moments together; other optimizers have other states of the same width."""
     copies: Few = 0
     """Of copies in 16 bits that are computed with, while a step runs forward and backward."""
+    inputs: Few = 2
+    """Of each element of the inputs of products that are kept."""
     stepping: Few = 0
     """Of what exists only while the optimizer steps."""
 

@@ -11,9 +11,9 @@ from llmcalc.api.fit import Question, fits
 from llmcalc.api.flops import flops
 from llmcalc.api.memory import Room, memory
 from llmcalc.api.params import params
+from llmcalc.api.plans import Asked, plan
 from llmcalc.api.setup import setup
 from llmcalc.api.train import train
-from llmcalc.catalog.data import recipe
 from llmcalc.catalog.find import card, gpu
 from llmcalc.report.asjson import asjson
 from llmcalc.report.model import Report
@@ -45,7 +45,17 @@ NESTED: dict[tuple[str, str], set[str]] = {
     ("params", "bytes"): {"fp32", "bf16", "fp8", "int8", "int4"},
     ("params", "published"): {"value", "relation", "source"},
     ("memory", "per_gpu"): {"weights", "kv_cache", "state", "activations", "runtime", "total"},
-    ("train", "per_gpu"): {"weights", "gradients", "master_weights", "optimizer"},
+    ("train", "per_gpu"): {
+        "weights",
+        "gradients",
+        "master_weights",
+        "optimizer",
+        "activations",
+        "logits",
+        "buffers",
+        "runtime",
+        "peak",
+    },
 }
 
 
@@ -58,7 +68,7 @@ def _report(command: str) -> Report:
     if command == "memory":
         return memory(model, chosen, room=Room(gpu=gpu("a100-80")))
     if command == "train":
-        return train(model, recipe("bf16-mixed"))
+        return train(model, plan(Asked()))
     return fits([model], Question(gpu=gpu("a100-80"), batch=16, seq=4_096, setup=chosen))
 
 

@@ -14,9 +14,9 @@ from llmcalc.api.fit import Question, fits
 from llmcalc.api.flops import flops
 from llmcalc.api.memory import Room, memory
 from llmcalc.api.params import params
+from llmcalc.api.plans import Asked, plan
 from llmcalc.api.setup import beside, setup
 from llmcalc.api.train import train
-from llmcalc.catalog.data import recipe
 from llmcalc.catalog.find import card, gpu
 from llmcalc.formula import Step, recording
 from llmcalc.spec.card import ModelCard
@@ -75,7 +75,9 @@ ASKED: dict[str, Callable[[ModelCard], object]] = {
     "fit": lambda model: list(
         fits([model], Question(gpu=gpu("h100"), batch=2, seq=1_000, setup=setup())).results
     ),
-    "train": lambda model: train(model, recipe("megatron"), gpus=7, shard="zero2"),
+    "train": lambda model: train(
+        model, plan(Asked(precision="megatron", gpus=7, shard="zero2", seq=999))
+    ),
 }
 
 

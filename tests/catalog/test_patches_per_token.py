@@ -93,11 +93,18 @@ def merged(card: ModelCard) -> dict[str, int]:
     return {tower.name: tower.patches_per_token for tower in card.towers}
 
 
+WITHOUT_CONFIG = {"qwen3.8-27b": "qwen3.5-27b"}
+"""A card whose config nobody collected, and the model whose shapes it has."""
+
+
 def test_every_card_with_a_tower_is_in_the_table() -> None:
     texts = {
         path: path.read_text(encoding="utf-8") for path in (ROOT / "model_cards").glob("*.yaml")
     }
-    assert {path.stem for path, text in texts.items() if "\ntowers:" in text} == set(PUBLISHED)
+    towers = {path.stem for path, text in texts.items() if "\ntowers:" in text}
+    assert towers - set(WITHOUT_CONFIG) == set(PUBLISHED)
+    assert all(merged(shipped(slug)) == merged(shipped(WITHOUT_CONFIG[slug]))
+               for slug in WITHOUT_CONFIG)  # fmt: skip
 
 
 @pytest.mark.parametrize("slug", PUBLISHED)

@@ -100,7 +100,7 @@ def by_norm(
     whole tensor that it is `cut_from`.
     """
     if kind == "rms":
-        found = (
+        found: tuple[Kept, ...] = (
             kept(f"{name} in float32", width, dims, 4, per=per, runs="plain"),
             kept(f"{name} input", cut_from or width, dims, per=per, runs="fused"),
             kept(f"{name} scale", rows, dims, 4, per=per),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from llmcalc.checks.measured import engines
+from llmcalc.checks.measured import training as runs
 from llmcalc.checks.measured.asked import Missing, cache, device, ranks, split, weights
 from llmcalc.checks.measured.case import Case
 from llmcalc.checks.measured.cases_of_speed import group_of, speed
 from llmcalc.checks.measured.cases_of_vllm import runtime_of, vllm, vllm_cpu, vllm_live
 from llmcalc.checks.measured.cells import number, text, whole
 from llmcalc.checks.measured.llamacpp import llamacpp
-from llmcalc.checks.measured import training as runs
 from llmcalc.checks.measured.models import model
 from llmcalc.checks.measured.reading import Cells
 from llmcalc.checks.measured.training import TrainingCase

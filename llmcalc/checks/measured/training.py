@@ -108,6 +108,8 @@ def group(config: Cells) -> str:
     except Unusable:
         kind = ", unknown memory"
     name = re.sub(r"\s*\(.*", "", said)
+    if (text(config, "task") or "") not in _METHODS:
+        return f"{name}, other tasks"
     shape = ""
     if name.startswith("megatron") and task == "pretrain":
         shape = " of experts" if text(config, "ep") else " of dense models"

@@ -33,7 +33,7 @@ FRAMEWORKS: tuple[tuple[str, str], ...] = (
     ("ms-swift/megatron", "megatron-lm"), ("ms-swift megatron", "megatron-lm"),
     ("litgpt", "litgpt"), ("torchtune", "torchtune"), ("torchtitan", "torchtitan"),
     ("deepspeed", "deepspeed"), ("ms-swift deepspeed", "deepspeed"),
-    ("qwen", "huggingface"), ("hf", "huggingface"), ("ms-swift", "huggingface"),
+    ("qwen", "qwen"), ("hf", "huggingface"), ("ms-swift", "huggingface"),
     ("axolotl", "huggingface"), ("fsdp_qlora", "fsdp-qlora"), ("llama-recipes", "huggingface"),
     ("unsloth", "huggingface"), ("llama-factory", "huggingface"),
 )  # fmt: skip
@@ -71,8 +71,16 @@ def framework(config: Cells) -> str:
     for start, name in FRAMEWORKS:
         if said.startswith(start):
             old = name == "litgpt" and "2023" in (text(config, "version") or "")
+            if name == "qwen" and _by_deepspeed(config):
+                return "qwen-deepspeed"
             return "litgpt-2023" if old else name
     raise Unusable(f"training framework {said or 'unnamed'!r} is not one of ours")
+
+
+def _by_deepspeed(config: Cells) -> bool:
+    """Whether one of Qwen's scripts starts DeepSpeed: all but LoRA of 16-bit weights on one GPU."""
+    alone = (text(config, "task") or "") in {"lora", "lora+emb"} and not text(config, "quant")
+    return not alone
 
 
 def card(config: Cells) -> ModelCard:
@@ -131,6 +139,9 @@ def recipe(config: Cells, usual: str) -> str:
 def optimizer(config: Cells) -> str:
     """The optimizer file of a row. Raises Unusable for one that we lack."""
     said = (text(config, "optimizer") or "adamw").lower().replace("_", "-")
+    torchtune = (text(config, "framework") or "").startswith("torchtune")
+    if torchtune and said == "pagedadamw" and text(config, "gpus") == "1":
+        return "paged-adamw-in-backward"  # its 7B_full_low_memory.yaml
     for start, name in (
         ("pagedadamw", "paged-adamw"), ("adamw-bnb-8bit", "adamw-8bit"),
         ("adamw-torch-8bit", "adamw-8bit"), ("adamw-8bit", "adamw-8bit"), ("muon", "muon"),

@@ -1,4 +1,4 @@
-"""What do the layers of a rank keep for the backward pass of one micro-batch?"""
+"""What do a rank's layers keep? Bytes between forward and backward of one micro-batch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _joined(section: Section, plan: Plan) -> int:
 def checkpoint_bytes(section: Section, plan: Plan) -> int:
     """Bytes of the input of one layer, all that is kept of one that is computed again."""
     step = workload(plan)
-    size = kept_bytes(elements=section.width, bytes=2, count=step.of(section.stream))
+    size: int = kept_bytes(elements=section.width, bytes=2, count=step.of(section.stream))
     return -(-size // stream_ranks(plan))
 
 
@@ -98,6 +98,8 @@ def _held(one: Kept, section: Section, plan: Plan) -> int:
     size: int = kept_bytes(
         elements=one.elements, bytes=one.bytes, count=count(one, section, workload(plan))
     )
+    if one.needed_for == "product" and plan.recipe.inputs != 2:  # noqa: PLR2004  bytes, of bf16
+        size = size * plan.recipe.inputs // 2
     if one.per in {"pair", "cross pair"}:
         size *= plan.parallel.cp  # the keys of all context ranks
     if "v" in one.dims and one.text.startswith("v"):
@@ -114,17 +116,12 @@ def _beside(operation: Operation, section: Section, plan: Plan) -> int:
     if not isinstance(operation, (Matmul, GroupedMatmul)):
         return 0
     *_, d_out, d_in = operation.weight.shape
+    stream = (operation.stream if isinstance(operation, Matmul) else None) or section.stream
     visits = operation.top_k if isinstance(operation, GroupedMatmul) else 1
-    tokens = workload(plan).of(operation.stream or section.stream if _has_stream(operation)
-                               else section.stream) * visits  # fmt: skip
     each = 2 * adapters.rank + _inputs(operation, d_in, adapters, plan)
     if adapters.magnitudes:
         each += 2 * 2 * d_out  # the product and the adapter's, each scaled by a learned number
-    return tokens * each
-
-
-def _has_stream(operation: Operation) -> bool:
-    return isinstance(operation, Matmul)
+    return workload(plan).of(stream) * visits * each
 
 
 def _inputs(operation: Operation, d_in: int, adapters: Adapters, plan: Plan) -> int:

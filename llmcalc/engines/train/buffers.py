@@ -7,7 +7,8 @@ from llmcalc.blueprint.weight import Weight
 from llmcalc.engines import weights
 from llmcalc.engines.train.activations import LAYERS, workload
 from llmcalc.engines.train.plan import Plan
-from llmcalc.engines.train.trained import ranks_of, trained
+from llmcalc.engines.train.trained import trained
+from llmcalc.engines.training import SHARDED
 
 COMPUTED = 2
 """Bytes of a weight that is computed with."""
@@ -30,7 +31,7 @@ def gathered(ledger: Ledger, plan: Plan) -> int:
 
 def unit_gradient(ledger: Ledger, plan: Plan) -> int:
     """Bytes of the gradients of one unit before they are dealt out."""
-    if "gradients" not in _dealt(plan) or plan.adapters:
+    if "gradients" not in SHARDED[plan.sharding] or plan.adapters:
         return 0
     if plan.sharded_weights and plan.framework.keeps_gathered:
         return _stored(ledger, ledger.sections, plan)
@@ -83,8 +84,10 @@ def table_gradient(ledger: Ledger, plan: Plan) -> int:
 
 
 def buckets(ledger: Ledger, plan: Plan) -> int:
-    """Bytes of two buckets that gradients are summed in."""
-    if plan.data_ranks == 1 and plan.framework.name != "deepspeed":
+    """Bytes of two buckets that gradients are summed in; DeepSpeed makes them whole at once."""
+    if "deepspeed" in plan.framework.name:
+        return 2 * plan.framework.bucket
+    if plan.data_ranks == 1:
         return 0
     whole = sum(one.total for one in trained(ledger, plan)) * plan.recipe.gradients
     return min(2 * plan.framework.bucket, whole)
@@ -120,15 +123,3 @@ def _of(section: Section) -> list[Weight]:
         for weight in getattr(operation, "weights", ())
         if weight.learned
     ]
-
-
-def _dealt(plan: Plan) -> tuple[str, ...]:
-    from llmcalc.engines.training import SHARDED  # noqa: PLC0415
-
-    return SHARDED[plan.sharding]
-
-
-__all__ = (
-    "buckets", "gathered", "one_of_each_shape", "ranks_of", "streams", "table_gradient",
-    "unit_gradient", "widened",
-)  # fmt: skip

@@ -1,4 +1,4 @@
-"""How many micro-batches does a pipeline stage hold activations of?"""
+"""What is in flight? Micro-batches whose activations a pipeline stage holds at once."""
 
 from __future__ import annotations
 

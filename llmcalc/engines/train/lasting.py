@@ -1,15 +1,14 @@
-"""What stands on a GPU all the time: weights, masters, moments, and gradients once they are there."""
+"""What stands on a GPU all the time: weights, masters, moments, gradients once they are there."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from llmcalc.blueprint.operations import Ledger
-from llmcalc.blueprint.weight import Weight
 from llmcalc.engines import weights
 from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.train.states import state_bytes
-from llmcalc.engines.train.trained import Tensor, ranks_of, trained
+from llmcalc.engines.train.trained import Tensor, trained
 from llmcalc.engines.training import SHARDED, held_bytes
 
 
@@ -101,12 +100,3 @@ def _stepping(found: tuple[Tensor, ...], plan: Plan) -> int:
 def _on_host(plan: Plan, *, weights: int, states: int) -> int:
     moved = states if plan.offload in {"optimizer", "all"} or plan.optimizer.paged else 0
     return moved + (weights if plan.offload in {"parameters", "all"} else 0)
-
-
-def computed_bytes(weight: Weight, plan: Plan) -> int:
-    """Bytes of a weight as it is computed with: 16 bits."""
-    del plan
-    return 2 * weight.numel
-
-
-__all__ = ("Lasting", "computed_bytes", "lasting", "ranks_of", "weights_bytes")

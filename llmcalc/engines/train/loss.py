@@ -21,8 +21,11 @@ LOSSES: dict[Losses, LossBytes] = {
     # 16-bit logits, their float32 copy, its log-softmax; then two float32 gradients on top of the
     # log-softmax and the logits (transformers loss_utils.py; torch saves the log-softmax alone).
     "eager": LossBytes(10, 14),
-    # 16-bit logits and log-softmax; then the gradient (litgpt utils.py, chunked_cross_entropy).
-    "plain": LossBytes(4, 6),
+    # As eager, with a second float32 copy of all logits but each sequence's last, shifted against
+    # the labels (transformers before 4.46, modeling_llama.py; torchtune before 0.3).
+    "shifted": LossBytes(14, 18),
+    # 16-bit logits, a copy shifted against the labels, its log-softmax; then the gradient.
+    "plain": LossBytes(6, 8),
     # One chunk of tokens at a time, projected, upcast and let go (Liger fused_linear_cross_entropy,
     # TRL chunked loss): 14 bytes of one chunk.
     "chunked": LossBytes(10, 14, whole=False),

@@ -21,6 +21,8 @@ QUANTISED: Frozen = frozenset({"table"})
 """bitsandbytes keeps the inputs of quantised products, frozen or not (autograd/_functions.py,
 MatMul4Bit: `ctx.tensors = (A, B)`)."""
 
+ALONE = Parallel()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapters:
@@ -48,7 +50,7 @@ class Plan:
     """How weights that adapters stand beside are stored."""
     adapters: Adapters | None = None
     sharding: Sharding = "ddp"
-    parallel: Parallel = Parallel()
+    parallel: Parallel = ALONE
     sequence_parallel: bool = False
     schedule: Schedule = "1f1b"
     vpp: int = 1

@@ -53,12 +53,12 @@ def state_bytes(tensor: Tensor, optimizer: Optimizer, recipe: Recipe) -> int:
     if tensor.matrix and optimizer.matrix_moments is not None:
         moments = optimizer.matrix_moments
     if optimizer.factored and len(tensor.shape) > 1:
-        *outer, rows, columns = tensor.shape
+        *_, rows, columns = tensor.shape
         return _int(factored_bytes(matrices=size // (rows * columns), rows=rows, columns=columns))
     if optimizer.block and size >= optimizer.smallest:
         return _int(blockwise_bytes(moments=moments, N=size, block=optimizer.block))
     if optimizer.rank and tensor.matrix:
-        *outer, rows, columns = tensor.shape
+        *_, rows, columns = tensor.shape
         short, long = sorted((rows, columns))
         if optimizer.rank < short:
             each = projected_bytes(

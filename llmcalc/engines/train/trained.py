@@ -76,10 +76,10 @@ def _adapted(ledger: Ledger, plan: Plan) -> Iterator[Tensor]:
         for operation in section.operations:
             for weight in _weights(operation):
                 if TABLES.get(weight.component) in adapters.trained and len(weight.shape) > 1:
-                    yield Tensor(weight.shape, section.times, False, plan.data_ranks)  # noqa: FBT003
+                    yield Tensor(weight.shape, section.times, False, plan.data_ranks)
             if section.stream != "tower":
                 for shape in factors(operation, adapters):
-                    yield Tensor(shape, section.times, True, plan.data_ranks)  # noqa: FBT003
+                    yield Tensor(shape, section.times, True, plan.data_ranks)
 
 
 def factors(operation: Operation, adapters: Adapters) -> tuple[tuple[int, ...], ...]:

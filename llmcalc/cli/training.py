@@ -1,0 +1,136 @@
+"""How a model is trained: the options that every question about training shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from typer import Option
+
+from llmcalc import units
+from llmcalc.cli.options import Gpus
+
+if TYPE_CHECKING:
+    from llmcalc.engines.train.plan import Plan
+
+SPLIT = "Split over GPUs"
+STATES = "Precision, optimizer and adapters"
+MEMORY = "What is kept and computed again"
+
+Method = Literal["full", "lora", "qlora", "dora"]
+Sharding = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
+Schedule = Literal["1f1b", "interleaved", "zb-h1", "zb-h2", "gpipe"]
+Kernels = Literal["eager", "sdpa", "fused"]
+Losses = Literal["eager", "shifted", "plain", "chunked", "fused", "linear"]
+Recompute = Literal["none", "selective", "full"]
+Offload = Literal["optimizer", "parameters"]
+
+
+def _ranks(help: str) -> Any:
+    return Option(metavar="N", parser=units.count, help=help, rich_help_panel=SPLIT)
+
+
+def _state(*flags: str, metavar: str | None = None, help: str) -> Any:
+    return Option(*flags, metavar=metavar, help=help, rich_help_panel=STATES)
+
+
+def _kept(*flags: str, metavar: str | None = None, help: str) -> Any:
+    return Option(*flags, metavar=metavar, help=help, rich_help_panel=MEMORY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """Method, batch, precision, optimizer, split, and what is kept."""
+
+    method: Annotated[Method, Option(help="All weights, or adapters beside frozen ones.")] = "full"
+    micro_batch: Annotated[
+        int, Option("--micro-batch", "-b", metavar="N", parser=units.count,
+                    help="Sequences that go through at once on one rank."),
+    ] = 1  # fmt: skip
+    global_batch: Annotated[
+        int | None, Option(metavar="N", parser=units.count,
+                           help="Sequences of one step on all ranks."),
+    ] = None  # fmt: skip
+    seq: Annotated[
+        int, Option("--seq", "-s", metavar="TOKENS", parser=units.length, help="Of each sequence.")
+    ] = 2048
+    framework: Annotated[
+        str, Option(metavar="NAME", help="As huggingface, megatron-lm or torchtune; else generic.")
+    ] = "generic"
+    gpus: Gpus = None
+    precision: Annotated[
+        str | None,
+        _state(metavar="RECIPE", help="As bf16-mixed, megatron, deepspeed, pure-bf16 or fp8."),
+    ] = None
+    optimizer: Annotated[
+        str, _state(metavar="NAME", help="As adamw, adamw-8bit, adafactor, lion, muon or sgd.")
+    ] = "adamw"
+    weights: Annotated[
+        str | None, _state(metavar="FORMAT", help="Of frozen weights; nf4 under qlora.")
+    ] = None
+    rank: Annotated[
+        int | None, Option(metavar="N", parser=units.count, help="Of adapters; 16 if not said.",
+                           rich_help_panel=STATES),
+    ] = None  # fmt: skip
+    targets: Annotated[
+        str | None,
+        _state(metavar="NAME,...", help="As q,v or attention or mlp; all-linear if not said."),
+    ] = None
+    also_train: Annotated[
+        str | None, _state(metavar="NAME,...", help="Tables beside adapters: embedding, head.")
+    ] = None
+    shard: Annotated[
+        Sharding, Option(help="What data ranks deal out among them.", rich_help_panel=SPLIT)
+    ] = "ddp"
+    tp: Annotated[int, _ranks("Tensor parallel ranks.")] = 1
+    sp: Annotated[
+        bool | None,
+        Option("--sp/--no-sp", help="Tensor ranks share the stream.", rich_help_panel=SPLIT),
+    ] = None
+    pp: Annotated[int, _ranks("Pipeline stages.")] = 1
+    vpp: Annotated[int, _ranks("Pieces of each stage, which interleave.")] = 1
+    schedule: Annotated[Schedule | None, Option(help="Of the pipeline.", rich_help_panel=SPLIT)] = (
+        None
+    )
+    cp: Annotated[int, _ranks("Context parallel ranks, which share each sequence.")] = 1
+    ep: Annotated[int, _ranks("Expert parallel ranks, within tp × cp × data ranks.")] = 1
+    imbalance: Annotated[
+        float,
+        Option(metavar="X", help="Tokens of the busiest experts over those of a balanced rank.",
+               rich_help_panel=SPLIT),
+    ] = 1.0  # fmt: skip
+    kernels: Annotated[Kernels | None, _kept(help="How layers are computed.")] = None
+    loss: Annotated[Losses | None, _kept(help="How the loss is computed.")] = None
+    recompute: Annotated[Recompute, _kept(help="What is computed again.")] = "none"
+    every: Annotated[
+        int, Option(metavar="LAYERS", parser=units.count, rich_help_panel=MEMORY,
+                    help="Layers computed again together, under --recompute full."),
+    ] = 1  # fmt: skip
+    offload: Annotated[
+        bool, Option("--offload", rich_help_panel=MEMORY,
+                     help="Weights and optimizer states in the host's memory, or its NVMe."),
+    ] = False  # fmt: skip
+    offload_only: Annotated[Offload | None, _kept(help="Some of that.")] = None
+
+    def plan(self) -> Plan:
+        """The names looked up. Raises UsageError for unknown ones."""
+        from llmcalc.api.plans import Asked, plan  # noqa: PLC0415  (commands load when called)
+
+        return plan(
+            Asked(
+                framework=self.framework, precision=self.precision, optimizer=self.optimizer,
+                method=self.method, weights=self.weights, rank=self.rank,
+                targets=_names(self.targets), trained=_names(self.also_train), shard=self.shard,
+                gpus=self.tp * self.pp * self.cp if self.gpus is None else self.gpus,
+                tp=self.tp, pp=self.pp, vpp=self.vpp, cp=self.cp, ep=self.ep, sp=self.sp,
+                schedule=self.schedule, micro_batch=self.micro_batch,
+                global_batch=self.global_batch, seq=self.seq, kernels=self.kernels,
+                loss=self.loss, recompute=self.recompute, every=self.every,
+                offload=self.offload_only or ("all" if self.offload else "none"),
+                imbalance=self.imbalance,
+            )
+        )  # fmt: skip
+
+
+def _names(text: str | None) -> frozenset[str]:
+    return frozenset(one.strip() for one in (text or "").split(",") if one.strip())

@@ -1,0 +1,118 @@
+"""What a micro-batch computes and moves, the whole model's, before it is dealt out.
+
+A step multiplies every weight three times: forward, for the gradient of the input and for that of
+the weight, the last of which frozen weights do not have. Recomputation adds a forward.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llmcalc.blueprint.operations import AttentionProduct, GroupedMatmul, Ledger, Matmul
+from llmcalc.engines import flops, params
+from llmcalc.engines.steptime.run import Run
+from llmcalc.engines.workload import Workload
+from llmcalc.formula import quietly
+
+WIDE = 2
+"""Bytes of an activation in flight: bf16."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amounts:
+    """One micro-batch of one replica, and the weights behind it."""
+
+    matmul: float
+    """FLOPs with dense weights, recomputation among them."""
+    experts: float
+    attention: float
+    model: float
+    """FLOPs that MFU counts, causal attention whole as PaLM's formula has it."""
+    layers: int
+    passes: float
+    """Times that each layer is passed: forward, twice as long backward, and again."""
+    width: int
+    vocab: int
+    tokens: int
+    weights: int
+    """Numbers of the whole model."""
+    expert_weights: int
+    reductions: int
+    """Sums over tensor ranks in one forward."""
+    routed: float
+    """Elements that tokens carry to their experts in one forward."""
+    cached: float
+    """Elements of keys and values in one forward."""
+
+    @property
+    def hardware(self) -> float:
+        """FLOPs that the devices compute."""
+        return self.matmul + self.experts + self.attention
+
+
+def amounts(ledger: Ledger, run: Run) -> Amounts:
+    """The amounts of one micro-batch."""
+    trained = Workload(phase="train", batch=run.micro_batch, query=run.seq, context=run.seq)
+    forward = Workload(phase="prefill", batch=run.micro_batch, query=run.seq, context=run.seq)
+    with quietly():
+        once, both = flops.count(ledger, forward), flops.count(ledger, trained)
+        whole = flops.count(ledger, trained, "full")
+        counted = params.count(ledger)
+    grouped = float(once.by_component.get("experts", 0))
+    passes = (2.0 if run.adapters else 3.0) + run.layers_again
+    again = 1.0 if run.attention_again else run.layers_again
+    needless = once.matmul if run.adapters else 0
+    return Amounts(
+        matmul=passes * (once.matmul - grouped), experts=passes * grouped,
+        attention=both.attention + both.other + again * (once.attention + once.other),
+        model=float(whole.model - needless), layers=len(ledger.order), passes=passes,
+        width=ledger.hidden_size, vocab=_vocab(ledger), tokens=run.tokens,
+        weights=counted.total, expert_weights=counted.components["experts"],
+        reductions=_reductions(ledger), routed=_routed(ledger) * run.tokens,
+        cached=_cached(ledger) * run.tokens,
+    )  # fmt: skip
+
+
+def _vocab(ledger: Ledger) -> int:
+    """Rows of the head."""
+    heads = (
+        operation.weight.shape[0]
+        for section in ledger.sections
+        for operation in section.operations
+        if section.kind == "last" and isinstance(operation, Matmul)
+    )
+    return max(heads, default=0)
+
+
+def _reductions(ledger: Ledger) -> int:
+    """Where a part goes back to the residual stream."""
+    return sum(
+        section.times
+        for section in ledger.sections
+        for operation in section.operations
+        if section.kind == "layer"
+        and (
+            (isinstance(operation, Matmul) and operation.to_residual)
+            or (isinstance(operation, GroupedMatmul) and operation.name.endswith("down"))
+        )
+    )
+
+
+def _routed(ledger: Ledger) -> int:
+    """Elements of one token, to its experts and back."""
+    return sum(
+        2 * operation.top_k * ledger.hidden_size * section.times
+        for section in ledger.sections
+        for operation in section.operations
+        if isinstance(operation, GroupedMatmul) and operation.name.endswith("down")
+    )
+
+
+def _cached(ledger: Ledger) -> int:
+    """Elements of one token's keys and values, as wide as the products that read them."""
+    found = 0
+    for section in ledger.sections:
+        caches = [one for one in section.operations if hasattr(one, "elements")]
+        if any(isinstance(one, AttentionProduct) for one in section.operations):
+            found += section.times * sum(one.elements for one in caches)
+    return found

@@ -1,0 +1,116 @@
+"""How long does a training step take? What is computed at the rate reached, what waits, what idles.
+
+step = m · (micro-batch + tensor, context, expert and stage exchanges) · (1 + bubble)
+     + what of the data ranks' exchanges is not hidden + optimizer
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llmcalc.engines.steptime import traffic
+from llmcalc.engines.steptime.amounts import Amounts
+from llmcalc.engines.steptime.model_flops import utilisation
+from llmcalc.engines.steptime.run import Machine, Run
+from llmcalc.formula import record_sum
+from llmcalc.spec.utilisation import TrainingReach, Utilisation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainStep:
+    """Seconds of one step, by what they go to."""
+
+    compute: float
+    """Products, attention, and work on each element."""
+    bubble: float
+    """A stage waits for the first micro-batch, or has done the last."""
+    exchange: float
+    """Tensor, context, expert and stage ranks: computing waits for them."""
+    gradients: float
+    """What of the data ranks' exchanges does not hide behind computing."""
+    optimizer: float
+    tokens: int
+    gpus: int
+    model_flops: float
+    hardware_flops: float
+    peak: float
+    """FLOP/s of one device."""
+
+    @property
+    def seconds(self) -> float:
+        """All of the step."""
+        return self.compute + self.bubble + self.exchange + self.gradients + self.optimizer
+
+    @property
+    def tokens_per_second_per_gpu(self) -> float:
+        """Of one device."""
+        return self.tokens / (self.seconds * self.gpus)
+
+    @property
+    def mfu(self) -> float:
+        """Model FLOPs over what the devices could compute at their peak."""
+        return self._share(self.model_flops)
+
+    @property
+    def hfu(self) -> float:
+        """The same with what is computed again."""
+        return self._share(self.hardware_flops)
+
+    def _share(self, flops: float) -> float:
+        return float(utilisation(flops=flops, seconds=self.seconds, gpus=self.gpus, peak=self.peak))
+
+
+def train_step(
+    work: Amounts, run: Run, machine: Machine, every: Utilisation, reach: TrainingReach
+) -> TrainStep:
+    """The time of one step."""
+    split = run.parallel
+    computing = run.micro_batches * _computing(work, run, machine, every, reach)
+    waits = run.micro_batches * _waiting(work, run, machine) / every.tensor_link
+    idle = traffic.idle(run) * (computing + waits)
+    data = traffic.data_seconds(work, run, machine) / reach.link
+    exposed = max(0.0, data - reach.overlap * computing)
+    batches = run.micro_batches * split.dp
+    step = TrainStep(
+        compute=computing, bubble=idle, exchange=waits, gradients=exposed,
+        optimizer=0.0 if run.adapters else _optimizer(work, run, machine),
+        tokens=run.step_tokens, gpus=split.gpus, model_flops=work.model * batches,
+        hardware_flops=work.hardware * batches, peak=machine.compute,
+    )  # fmt: skip
+    parts = {
+        "compute": step.compute, "bubble": step.bubble, "exchange": step.exchange,
+        "gradients": step.gradients, "optimizer": step.optimizer,
+    }  # fmt: skip
+    record_sum("step_seconds", parts, "seconds", "modelled")
+    return step
+
+
+def _computing(
+    work: Amounts, run: Run, machine: Machine, every: Utilisation, reach: TrainingReach
+) -> float:
+    """Seconds of one micro-batch on one stage, every rank of it at work."""
+    flops = work.matmul / reach.matmul + work.experts / reach.experts
+    multiplied = flops / machine.compute
+    attended = work.attention / (reach.attention * machine.attention)
+    rows = work.layers * work.width * every.element_copies * work.passes / 3
+    moved = work.tokens * (rows + work.vocab * every.logit_copies)
+    ranks = run.parallel.tp * run.parallel.cp * run.parallel.pp
+    latency = work.passes * work.layers / run.parallel.pp * every.layer_seconds
+    return (multiplied + attended + moved / machine.bandwidth) / ranks + latency
+
+
+def _waiting(work: Amounts, run: Run, machine: Machine) -> float:
+    """Seconds of exchanges of one micro-batch at the link's whole bandwidth."""
+    exchanges = (
+        traffic.tensor_seconds, traffic.expert_seconds, traffic.context_seconds,
+        traffic.stage_seconds,
+    )  # fmt: skip
+    return sum(seconds(work, run, machine) for seconds in exchanges)
+
+
+def _optimizer(work: Amounts, run: Run, machine: Machine) -> float:
+    """Seconds to read and write weights, gradients and states."""
+    split = run.parallel
+    shared = split.dp * split.cp if run.dealt != "nothing" else 1
+    held = (work.weights - work.expert_weights * (1 - 1 / split.ep)) / (split.tp * split.pp)
+    return held / shared * run.state_bytes / machine.bandwidth

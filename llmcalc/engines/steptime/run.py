@@ -1,0 +1,77 @@
+"""How a step is run: plain numbers, whatever the options are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from llmcalc.blueprint.parallel import Parallel
+
+Schedule = Literal["1f1b", "interleaved", "zero-bubble"]
+Dealt = Literal["nothing", "optimizer", "gradients", "weights"]
+"""What data ranks deal out among them: DDP, ZeRO-1, ZeRO-2, ZeRO-3 or FSDP."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One way to run a step."""
+
+    parallel: Parallel
+    seq: int
+    micro_batch: int = 1
+    micro_batches: int = 1
+    """Of one step on each replica."""
+    vpp: int = 1
+    """Chunks of layers on each pipeline stage."""
+    schedule: Schedule = "1f1b"
+    dealt: Dealt = "nothing"
+    layers_again: float = 0.0
+    """Share of the layers whose forward is computed again."""
+    attention_again: bool = False
+    """Whether the core of attention alone is computed again (selective recomputation)."""
+    adapters: bool = False
+    """Whether the weights are frozen: no gradients of theirs are computed or exchanged."""
+    weight_bytes: float = 2.0
+    """Of a weight that ranks gather."""
+    gradient_bytes: float = 2.0
+    """Of a gradient that ranks exchange."""
+    state_bytes: float = 20.0
+    """That the optimizer reads and writes for each trained weight."""
+
+    @property
+    def tokens(self) -> int:
+        """Of one micro-batch of one replica."""
+        return self.micro_batch * self.seq
+
+    @property
+    def step_tokens(self) -> int:
+        """Of one step, all replicas."""
+        return self.tokens * self.micro_batches * self.parallel.dp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """Peaks of one device, in FLOP and bytes a second, and how devices hang together."""
+
+    name: str
+    compute: float
+    """Of products, in the type that they are computed in."""
+    attention: float
+    """Of attention, which stays in 16 bits where products have eight."""
+    bandwidth: float
+    link: float
+    """Between devices of one node, one direction."""
+    node: int
+    """Devices of one node."""
+    network: float
+    """Of each device's card to other nodes, one direction."""
+
+    def between(self, ranks: int, stride: int) -> float:
+        """Bytes a second of a ring of so many ranks, each `stride` devices from the next.
+
+        Within a node it is the link. Across nodes, the members in one node share the work of their
+        cards: NCCL runs a ring over each card.
+        """
+        if ranks * stride <= self.node:
+            return self.link
+        return min(self.link, max(1, self.node // stride) * self.network)

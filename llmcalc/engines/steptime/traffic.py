@@ -1,0 +1,100 @@
+"""Seconds that ranks exchange data in a step: rings, each rank sending (n − 1)/n of the bytes."""
+
+from __future__ import annotations
+
+from llmcalc.engines.steptime.amounts import WIDE, Amounts
+from llmcalc.engines.steptime.run import Machine, Run
+from llmcalc.formula import formula
+
+
+@formula(
+    "bytes · (ranks − 1) / (ranks · rate)",
+    source="ring all-gather or reduce-scatter (Patarasuk and Yuan 2009)",
+    unit="seconds",
+    basis="modelled",
+)
+def ring_seconds(*, bytes: float, ranks: int, rate: float) -> float:
+    """Of an all-gather or a reduce-scatter of so many bytes; an all-reduce is one of each."""
+    return bytes * (ranks - 1) / (ranks * rate)
+
+
+@formula(
+    "(pp − 1) / (m · v)",
+    source="Megatron-LM, arXiv:2104.04473, section 2.2: idle over busy time of 1F1B, v chunks a stage",
+)
+def bubble(*, pp: int, m: int, v: int) -> float:
+    """Idle time of a pipeline over its busy time."""
+    return (pp - 1) / (m * v)
+
+
+ZERO_BUBBLE = 1 / 3
+"""ZB-H1 leaves a third of 1F1B's bubble at the same memory (arXiv:2401.10241, section 2.2)."""
+
+
+def idle(run: Run) -> float:
+    """Idle over busy time of a run's pipeline; idle/(idle + busy) is (pp − 1)/(m·v + pp − 1)."""
+    found: float = bubble(pp=run.parallel.pp, m=run.micro_batches, v=run.vpp)
+    return found * ZERO_BUBBLE if run.schedule == "zero-bubble" else found
+
+
+def tensor_seconds(work: Amounts, run: Run, machine: Machine) -> float:
+    """Of one micro-batch on one stage: each sum is a reduce-scatter and an all-gather, forward and
+    backward, and forward again where layers are computed again (arXiv:2205.05198, section 4.2.2).
+    """
+    split = run.parallel
+    if split.tp == 1:
+        return 0.0
+    size = WIDE * work.tokens / split.cp * work.width
+    one = ring_seconds(bytes=size, ranks=split.tp, rate=machine.between(split.tp, 1))
+    return float((2 + run.layers_again) * 2 * work.reductions / split.pp * one)
+
+
+def expert_seconds(work: Amounts, run: Run, machine: Machine) -> float:
+    """All-to-alls of one micro-batch on one stage: to experts and back, forward and backward."""
+    split = run.parallel
+    if split.ep == 1:
+        return 0.0
+    mine = WIDE * work.routed / (split.tp * split.cp * split.pp)
+    # Every other rank gets its share directly, so a card carries what its own device sends.
+    rate = machine.link if split.ep * split.tp <= machine.node else machine.network
+    return float((2 + run.layers_again) * ring_seconds(bytes=mine, ranks=split.ep, rate=rate))
+
+
+def context_seconds(work: Amounts, run: Run, machine: Machine) -> float:
+    """Keys and values go round the context ranks, and with their gradients backward."""
+    split = run.parallel
+    if split.cp == 1:
+        return 0.0
+    size = WIDE * work.cached / (split.tp * split.pp)
+    rate = machine.between(split.cp, split.tp)
+    return float((3 + run.layers_again) * ring_seconds(bytes=size, ranks=split.cp, rate=rate))
+
+
+def stage_seconds(work: Amounts, run: Run, machine: Machine) -> float:
+    """Of one micro-batch between stages: activations on, gradients back, for each chunk."""
+    split = run.parallel
+    if split.pp == 1:
+        return 0.0
+    size = WIDE * work.tokens * work.width / (split.tp * split.cp)
+    near = split.tp * split.cp * split.dp < machine.node
+    return 2 * run.vpp * size / (machine.link if near else machine.network)
+
+
+def data_seconds(work: Amounts, run: Run, machine: Machine) -> float:
+    """Of one step: gradients once, or weights for every pass of every micro-batch too."""
+    split = run.parallel
+    ranks = split.dp * split.cp
+    if ranks == 1:
+        return 0.0
+    held = (work.weights - work.expert_weights * (1 - 1 / split.ep)) / (split.tp * split.pp)
+    rate = machine.between(ranks, split.tp)
+
+    def ring(size: float) -> float:
+        return float(ring_seconds(bytes=size * held, ranks=ranks, rate=rate))
+
+    summed = 0.0 if run.adapters else run.gradient_bytes
+    if run.dealt == "weights":
+        return run.micro_batches * ring(2 * run.weight_bytes + summed)
+    if run.dealt == "gradients":
+        return run.micro_batches * ring(summed) + ring(0.0 if run.adapters else run.weight_bytes)
+    return ring(2 * summed)

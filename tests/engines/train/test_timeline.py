@@ -1,0 +1,69 @@
+"""The peak of a step is a maximum over its moments, and sharding moves it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from llmcalc.api.plans import Asked, plan
+from llmcalc.blueprint import lower
+from llmcalc.catalog.find import card
+from llmcalc.engines.train.timeline import Line, fullest, timelines
+
+N = 6_738_415_616
+
+
+def _lines(name: str = "llama2-7b", **asked: Any) -> tuple[Line, ...]:
+    return timelines(lower(card(name), training=True), plan(Asked(**asked)))
+
+
+def test_the_peak_is_the_highest_moment_and_no_sum() -> None:
+    (line,) = _lines()
+    assert line.peak.total == max(one.total for one in line.moments)
+    assert line.peak.total < line.lasting.gradients + sum(
+        max(getattr(one, part) for one in line.moments)
+        for part in ("weights", "master_weights", "optimizer", "activations", "logits", "buffers")
+    )
+
+
+def test_short_sequences_peak_in_the_step_and_long_ones_before() -> None:
+    assert fullest(_lines(seq=128)).peak.phase == "step"
+    assert fullest(_lines(seq=16_384)).peak.phase == "backward"
+
+
+def test_the_first_stage_of_a_pipeline_holds_most_micro_batches() -> None:
+    lines = _lines(pp=4, gpus=4, global_batch=16, seq=4096)
+    held = [max(one.activations for one in line.moments) for line in lines]
+    assert held == sorted(held, reverse=True)
+    assert fullest(lines).stage == 0
+
+
+def test_a_gradient_that_is_used_up_at_once_is_the_largest_one() -> None:
+    (line,) = _lines(optimizer="adamw-in-backward", precision="pure-bf16")
+    assert line.lasting.gradients == 2 * 32000 * 4096
+
+
+def test_paged_and_offloaded_states_are_on_the_host() -> None:
+    (paged,) = _lines(optimizer="paged-adamw")
+    (moved,) = _lines(offload="optimizer")
+    assert (paged.lasting.optimizer, paged.lasting.on_host >= 8 * N) == (0, True)
+    assert (moved.lasting.optimizer, moved.lasting.master_weights) == (0, 0)
+    assert moved.lasting.on_host == (8 + 4) * N
+
+
+def test_zero_3_gathers_a_layer_ahead_and_the_ends() -> None:
+    (line,) = _lines(shard="zero3", gpus=8, recompute="full")
+    layer, ends = 202_383_360, 2 * 32000 * 4096 + 4096
+    last = next(one for one in line.moments if one.at.startswith("the last layer"))
+    gathered = 2 * (2 * layer + ends)
+    # And the gradient of one layer, two buckets of 25 MiB and cuBLAS's workspace.
+    assert last.buffers == gathered + 2 * layer + 2 * 26_214_400 + 33_554_432
+
+
+def test_experts_are_dealt_out_among_fewer_data_ranks() -> None:
+    """With 8 expert ranks of 8 data ranks an expert's states are whole; the rest is an eighth."""
+    (line,) = _lines("mixtral-8x7b", ep=8, gpus=8, shard="zero1", precision="megatron")
+    experts, whole = 45_097_156_608, 46_702_792_704
+    expected = 8 * (experts // 8 + (whole - experts) / 8)
+    assert line.lasting.optimizer == pytest.approx(expected, rel=1e-6)
