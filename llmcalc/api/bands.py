@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from llmcalc.catalog.accuracy import Band, band
+from llmcalc.catalog.accuracy import Band, band, bands
 from llmcalc.engines.part import Part
+from llmcalc.spec.framework import Framework
 from llmcalc.spec.runtime import Runtime
 
 
@@ -18,6 +19,25 @@ def banded(parts: Sequence[Part], runtime: Runtime) -> tuple[Part, ...]:
 def room_band(runtime: Runtime) -> Band | None:
     """How far the room for the cache, and with it the total of all else, was off."""
     return band(runtime.name, "room", runtime.like)
+
+
+def step_band(framework: Framework, method: str, *, experts: bool) -> Band | None:
+    """How far the peaks of training steps were off under this framework and method.
+
+    Of several groups the one with most rows; models with experts are a group of their own.
+    """
+    if framework.measured_as is None:
+        return None
+    words = {"full": ("full", "pretrain")}.get(method, (method,))
+    start = f"{framework.measured_as}, "
+    found = [
+        one
+        for (name, metric), one in bands().items()
+        if metric == "mem"
+        and name.startswith(tuple(start + word for word in words))
+        and ("dense" if experts else "experts") not in name
+    ]
+    return max(found, key=lambda one: one.n, default=None)
 
 
 def basis_shown(part: Part) -> str:

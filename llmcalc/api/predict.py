@@ -8,18 +8,23 @@ from typing import Any
 
 from llmcalc.api.memory import MemoryResult, Room, memory
 from llmcalc.api.predict_training import trained
+from llmcalc.api.predict_training_time import predict_training_time
 from llmcalc.api.setup import setup
 from llmcalc.api.speed import Load, saturated, serve
 from llmcalc.checks.measured.case import Case, Prediction, Run
-from llmcalc.checks.measured.training import TrainingCase
+from llmcalc.checks.measured.cases import AnyCase
+from llmcalc.checks.measured.cases_of_training_time import HoursCase, TrainingRow
+from llmcalc.errors import LlmcalcError
 from llmcalc.planner.pace import Served
 from llmcalc.spec.settings import Settings
 
 
-def predict(case: Case | TrainingCase) -> Prediction:
+def predict(case: AnyCase) -> Prediction:
     """The prediction for a case. Raises LlmcalcError where it is impossible."""
-    if isinstance(case, TrainingCase):
-        return trained(case)
+    if isinstance(case, HoursCase):
+        return predict_training_time(case)
+    if isinstance(case, TrainingRow):
+        return _trained(case)
     if case.run is not None:
         return timed(case, case.run)
     asked = _answer(case)
@@ -38,6 +43,20 @@ def predict(case: Case | TrainingCase) -> Prediction:
         max_concurrency=asked.max_concurrency,
         fits=_fits(asked),
         capacity=asked.capacity,
+    )
+
+
+def _trained(case: TrainingRow) -> Prediction:
+    """Memory and time of a training step, or the one of both that can be told."""
+    timed = predict_training_time(case.time) if case.time else Prediction()
+    try:
+        held = trained(case.memory) if case.memory else Prediction()
+    except LlmcalcError:
+        if case.time is None:
+            raise
+        held = Prediction()  # a run whose speed is told, not its memory
+    return replace(
+        held, mfu_pct=timed.mfu_pct, trained_tokens_per_second=timed.trained_tokens_per_second
     )
 
 

@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from llmcalc.api import train_tables as tables
+from llmcalc.api.bands import step_band
 from llmcalc.blueprint import lower
+from llmcalc.blueprint.operations import GroupedMatmul, Ledger
 from llmcalc.engines import params as counting
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.train.plan import Plan
@@ -94,6 +96,10 @@ class TrainResult:
     """Capacity less the peak; negative where it does not fit."""
     verdict: Verdict | None
     basis: Literal["modelled"]
+    error_p50: float | None
+    """Median relative error of peaks like this one on public measurements, if there are any."""
+    error_p90: float | None
+    """Nine in ten of them are within this."""
     assumptions: Mapping[str, str | int | float]
 
 
@@ -112,6 +118,7 @@ def train(
     taken = overhead(plan, line.peak.total)
     _explain(line.peak, taken)
     offered = capacity(gpu).bytes if gpu else None
+    band = step_band(plan.framework, _method(plan), experts=_has_experts(ledger))
     per_gpu = _per_gpu(line, taken)
     result = TrainResult(
         model=card.name, params=total, trainable=trainable, method=_method(plan),
@@ -122,12 +129,19 @@ def train(
         bytes_per_parameter=_bytes_per_parameter(plan), micro_batches=plan.micro_batches,
         capacity=offered, free=offered - per_gpu.peak if offered else None,
         verdict=judged(per_gpu.peak, offered) if offered else None, basis="modelled",
+        error_p50=band.p50 if band else None,
+        error_p90=band.p90 if band else None,
         assumptions=_assumptions(plan, gpu),
     )  # fmt: skip
     return Report(
         command="train", results=(result,), tables=tables.tables(result, chart=chart),
         assumptions=tuple(f"{name}: {value}" for name, value in result.assumptions.items()),
     )  # fmt: skip
+
+
+def _has_experts(ledger: Ledger) -> bool:
+    operations = (one for section in ledger.sections for one in section.operations)
+    return any(isinstance(one, GroupedMatmul) for one in operations)
 
 
 def _per_gpu(line: Line, taken: Overhead) -> TrainPerGpu:

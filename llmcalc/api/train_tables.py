@@ -41,7 +41,8 @@ def _memory(result: TrainResult) -> Table:
         f"{_where(result)}, the fullest GPU",
         columns=(Column(key="part", title="part"), Column(key="bytes", title="size", unit="bytes")),
         rows=tuple(rows),
-        note=f"peak in the {result.peak_phase} phase; {result.trainable:,} numbers are trained",
+        note=f"peak in the {result.peak_phase} phase{_off(result)}; "
+        f"{result.trainable:,} numbers are trained",
     )
 
 
@@ -61,6 +62,13 @@ def _timeline(points: tuple[Point, ...]) -> Table:
             for point in points
         ),
     )
+
+
+def _off(result: TrainResult) -> str:
+    """How far such peaks were off on public measurements."""
+    if result.error_p50 is None or result.error_p90 is None:
+        return ", modelled"
+    return f", modelled, off {100 * result.error_p50:.1f} % (p90 {100 * result.error_p90:.1f} %)"
 
 
 def _where(result: TrainResult) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter
 from typing import TypeVar
 
 import torch
@@ -14,6 +16,9 @@ from llmcalc.bench.samples import Samples, beyond, disturbance, doubt
 from llmcalc.spec.measurement import Refusal
 
 T = TypeVar("T")
+
+HASTE = 0.5
+"""Share of the time left below which nothing is tried twice."""
 
 
 class Refused(Exception):  # noqa: N818  it is no error of anybody
@@ -27,10 +32,24 @@ class Refused(Exception):  # noqa: N818  it is no error of anybody
 class Judge:
     """Times calls on one device, and keeps account of what it does not believe."""
 
-    def __init__(self, device: Device, effort: Effort, peak: float | None = None) -> None:
-        self.device, self.effort, self.peak = device, effort, peak
+    def __init__(
+        self, device: Device, effort: Effort, peak: float | None = None,
+        seconds: float | None = None,
+    ) -> None:  # fmt: skip
+        self.device, self._effort, self.peak, self.seconds = device, effort, peak, seconds
+        self._begun = perf_counter()
         self.refused: list[Refusal] = []
         self.disturbed: list[Refusal] = []
+
+    @property
+    def effort(self) -> Effort:
+        """That was asked for; in haste nothing is tried twice."""
+        return replace(self._effort, attempts=1) if self.left < HASTE else self._effort
+
+    @property
+    def left(self) -> float:
+        """The share of the time that is left; all of it where there is no limit."""
+        return 1 - (perf_counter() - self._begun) / self.seconds if self.seconds else 1.0
 
     def timed(self, figure: str, call: Call) -> Samples:
         """Samples of a call that agree with each other. Raises Refused."""
@@ -65,6 +84,9 @@ class Judge:
 
     def tried(self, figure: str, measure: Callable[[], T]) -> T | None:
         """What `measure` finds, or None where it is refused or torch cannot do it here."""
+        if self.left <= 0:
+            self.refuses(figure, f"the {self.seconds:.0f} seconds of --quick were over")
+            return None
         try:
             return measure()
         except Refused as refused:

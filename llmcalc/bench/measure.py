@@ -10,7 +10,7 @@ from llmcalc.bench import launch, streams
 from llmcalc.bench.attention import reading
 from llmcalc.bench.decode import FIGURE, Decode
 from llmcalc.bench.device import Device
-from llmcalc.bench.judge import Judge
+from llmcalc.bench.judge import HASTE, Judge
 from llmcalc.bench.listener import Listener
 from llmcalc.bench.matmul import FLOOR, KERNELS, Weights, weights_gb_s
 from llmcalc.bench.plan import Plan
@@ -37,8 +37,8 @@ class Bench:
         self, device: Device, card: ModelCard, plan: Plan, peak: float | None, listener: Listener
     ) -> None:
         self.device, self.card, self.plan, self.listener = device, card, plan, listener
-        self.judge = Judge(device, plan.effort, peak)
-        self.shapes = matrices(card)
+        self.judge = Judge(device, plan.effort, peak, plan.seconds)
+        self.shapes, self.cache = matrices(card), cache_shape(card)
         self.dtype: Dtype = "bf16"
         self.launch: float | None = None
         self.streams: list[StreamRate] = []
@@ -47,14 +47,22 @@ class Bench:
         self.steps: list[StepRate] = []
 
     def all(self) -> None:
-        """Everything."""
+        """What decode steps rest on, the steps, and then what else there is."""
+        if self.cache is None:
+            self.judge.refuses("decode attention", f"{self.card.name} has none")
+        batches = tuple(sorted({batch for batch, _ in self.plan.steps}))
+        contexts = tuple(sorted({context for _, context in self.plan.steps}))
+        others = tuple(one for one in self.plan.batches if one not in batches)
         try:
             self._streams()
             self._launch()
-            self._weights()
-            self._formats()
-            self._attention()
+            self._choose()
+            self._weights(batches)
+            self._attention(contexts)
             self._decode()
+            self._weights(others)
+            self._attention(tuple(one for one in self.plan.contexts if one not in contexts))
+            self._formats()
         finally:
             self.listener.ends()
 
@@ -95,17 +103,29 @@ class Bench:
         found = self._tried(launch.FIGURE, partial(launch.launch_seconds, self.judge))
         self.launch = found[0] if found else None
 
-    def _weights(self) -> None:
-        """All matrices at the batches of decode, the largest with the tokens of a prefill too."""
-        if self.device.kind == "cpu":
-            self._matmuls(self.shapes[0], "fp32", (1, *self.plan.prefill))
-        for at, matrix in enumerate(self.shapes[: self.plan.shapes]):
-            prefill = self.plan.prefill if at == 0 else ()
-            self._matmuls(matrix, self.dtype, (*self.plan.batches, *prefill))
-            if at == 0 and self.device.kind == "cpu" and self._is_hopeless(matrix):
-                self.judge.refuses("decode in bf16", "this CPU emulates it; fp32 is used instead")
-                self.dtype = "fp32"
-                self._matmuls(matrix, "fp32", self.plan.batches[1:])
+    def _choose(self) -> None:
+        """The format of decode steps: bf16, but fp32 on a CPU that emulates bf16."""
+        if self.device.kind != "cpu":
+            return
+        dtypes: tuple[Dtype, ...] = ("fp32", "bf16")
+        for dtype in dtypes:
+            self._matmuls(self.shapes[0], dtype, (1,))
+        if not self.judge.disturbed and self._is_hopeless(self.shapes[0]):
+            self.judge.refuses("decode in bf16", "this CPU emulates it; fp32 is used instead")
+            self.dtype = "fp32"
+
+    def _weights(self, tokens: tuple[int, ...]) -> None:
+        """The matrices with the largest shares, for so many tokens."""
+        for matrix in self.shapes[: self.plan.shapes]:
+            known = {one.m for one in self.matmuls if self._key(one) == self._wanted(matrix)}
+            self._matmuls(matrix, self.dtype, tuple(one for one in tokens if one not in known))
+
+    @staticmethod
+    def _key(one: MatmulRate) -> tuple[int, int, str]:
+        return one.n, one.k, one.dtype
+
+    def _wanted(self, matrix: Matrix) -> tuple[int, int, str]:
+        return matrix.n, matrix.k, self.dtype
 
     def _is_hopeless(self, matrix: Matrix) -> bool:
         """Whether bf16 is much slower than fp32, a byte."""
@@ -114,11 +134,15 @@ class Bench:
             for one in self.matmuls
             if (one.n, one.k, one.m) == (matrix.n, matrix.k, 1)
         }
-        return rates.get("bf16", 0.0) < HOPELESS * rates.get("fp32", 0.0)
+        return len(rates) > 1 and rates["bf16"] < HOPELESS * rates["fp32"]
 
     def _formats(self) -> None:
-        """The largest matrix in formats of 8 bits."""
+        """The largest matrix with the tokens of a prefill, and in other formats."""
         tokens = (*self.plan.batches, *self.plan.prefill)
+        self._matmuls(self.shapes[0], self.dtype, self.plan.prefill)
+        if self.device.kind == "cpu":
+            other: Dtype = "fp32" if self.dtype == "bf16" else "bf16"
+            self._matmuls(self.shapes[0], other, self.plan.prefill)
         self._matmuls(self.shapes[0], "int8", tokens)
         if self.device.kind == "cpu":
             self.judge.refuses("fp8 matmul", "torch multiplies fp8 on CPUs number by number")
@@ -126,6 +150,8 @@ class Bench:
             self._matmuls(self.shapes[0], "fp8", tokens)
 
     def _matmuls(self, matrix: Matrix, dtype: Dtype, tokens: tuple[int, ...]) -> None:
+        if not tokens:
+            return
         figure = f"{dtype} matmul n {matrix.n}, k {matrix.k}"
         for weights in self._tried(figure, partial(Weights, matrix, dtype, self.device)):
             for m in tokens:
@@ -134,13 +160,15 @@ class Bench:
                         f"{figure}, m {m}", partial(weights.rate, m, self.judge)
                     )
 
-    def _attention(self) -> None:
-        shape = cache_shape(self.card)
+    def _attention(self, contexts: tuple[int, ...]) -> None:
+        """One query over caches of these contexts, those beyond the model's limit cut to it."""
+        shape, limit = self.cache, self.card.max_position_embeddings
         if shape is None:
-            self.judge.refuses("decode attention", f"{self.card.name} has none")
             return
-        limit = self.card.max_position_embeddings or max(self.plan.contexts)
-        for context in [one for one in self.plan.contexts if one <= limit] or [limit]:
+        known = {one.context for one in self.attention}
+        for context in dict.fromkeys(min(one, limit or one) for one in contexts):
+            if context in known:
+                continue
             for kernel in _KERNELS:
                 self.attention += self._tried(
                     f"{kernel} attention to {context} tokens",
@@ -151,15 +179,16 @@ class Bench:
         """Whole steps; what they rest on is measured anew where the machine changed meanwhile."""
         decode = Decode(card=self.card, dtype=self.dtype, kernel=self._kernel(), rates=self)
         for model in self._tried(FIGURE, partial(decode.model, self.judge, self.plan)):
-            for left in reversed(range(ROUNDS)):
+            for more in reversed(range(ROUNDS)):
                 mark = self.judge.mark()
                 self.steps = self._steps(decode, model)
                 change = self._change()
                 if abs(change) <= DRIFT:
                     return
-                if left:
-                    self.judge.back_to(mark)
-                    self._anew()
+                if not more or self.judge.left < HASTE:
+                    break
+                self.judge.back_to(mark)
+                self._anew()
             now = f"{1 + change:.0%} of the speed that it is predicted from"
             self.judge.disturbs(FIGURE, f"weights were read at {now} afterwards")
 
@@ -189,9 +218,8 @@ class Bench:
 
     def _rate_of(self, matrix: Matrix) -> float | None:
         """Bandwidth of a matrix for one token."""
-        wanted = (matrix.n, matrix.k, 1, self.dtype)
-        found = (one for one in self.matmuls if (one.n, one.k, one.m, one.dtype) == wanted)
-        return next((one.gb_s for one in found), None)
+        found = (one for one in self.matmuls if self._key(one) == self._wanted(matrix))
+        return next((one.gb_s for one in found if one.m == 1), None)
 
     def _anew(self) -> None:
         """Weights for the batches of the steps, and the cache, in place of what was found first."""
@@ -199,7 +227,6 @@ class Bench:
         self.matmuls = [
             one for one in self.matmuls if one.m not in batches or one.dtype != self.dtype
         ]
-        for matrix in self.shapes[: self.plan.shapes]:
-            self._matmuls(matrix, self.dtype, tuple(sorted(batches)))
+        self._weights(tuple(sorted(batches)))
         self.attention = []
-        self._attention()
+        self._attention(tuple(context for _, context in self.plan.steps))

@@ -25,6 +25,8 @@ class Plan:
     """Tokens in the cache of decode attention."""
     steps: tuple[tuple[int, int], ...]
     """Batch and context of whole decode steps."""
+    seconds: float | None
+    """After which no further figure is begun; after half of it none is tried twice."""
     room: int
     """Bytes of weights that a decode step takes at most on a CPU, whose memory others need too."""
 
@@ -37,6 +39,7 @@ QUICKLY = Plan(
     shapes=5,
     contexts=(1024, 4096),
     steps=((1, 1024),),
+    seconds=40.0,
     room=3 * 2**30,
 )
 THOROUGHLY = Plan(
@@ -47,5 +50,6 @@ THOROUGHLY = Plan(
     shapes=6,
     contexts=(1024, 4096, 16384, 65536),
     steps=((1, 1024), (1, 8192), (8, 1024)),
+    seconds=None,
     room=8 * 2**30,
 )

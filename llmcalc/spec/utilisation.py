@@ -8,6 +8,7 @@ from typing import Annotated
 from llmcalc.spec.efficiency import Devices, Latency, Reached
 from llmcalc.spec.limits import Alias, Amount, Length, Line, Name, Range
 
+ALL = Devices()
 Copies = Annotated[float, Range(0, 10_000)]
 Billions = Annotated[float, Range(0, 1e6)]
 
@@ -17,7 +18,7 @@ class TrainingReach:
     """What training reaches on one class of devices."""
 
     name: Name
-    devices: Devices = Devices()
+    devices: Devices = ALL
     matmul: Reached
     """Share of the peak rate in products with dense weights."""
     experts: Reached
@@ -28,6 +29,8 @@ class TrainingReach:
     """Share of a link's bandwidth in exchanges of data ranks."""
     overlap: Annotated[float, Range(0, 1)]
     """Share of the computing time that such exchanges hide behind."""
+    hop_seconds: Latency
+    """Of each rank that such an exchange goes through, however small it is."""
     network_gb_s: Amount
     """Of one device's card to other nodes, where nothing is said."""
     n: Length | None = None
@@ -73,6 +76,13 @@ class Utilisation:
     title: Line
     aliases: tuple[Alias, ...] = ()
     source: Line
+    n: Length | None = None
+    error_p50: Reached | None = None
+    """Median relative error of tokens a second on those rows."""
+    error_p90: Reached | None = None
+    left_out_p50: Reached | None = None
+    """The same where each publisher's rows were left out of the search that foretells them."""
+    left_out_p90: Reached | None = None
     element_copies: Copies
     """Bytes that norms, activations and residuals move for each layer, token and column of the
     residual stream, forward and backward."""

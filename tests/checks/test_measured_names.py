@@ -62,7 +62,6 @@ UNKNOWN = (
     "GLM-5.3-Flash",
     "Qwen3.9-27B",
     "gemma-4-12B",
-    "Qwen-14B-Chat-Int8",
     "",
     "()",
     "/",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from llmcalc.blueprint.attention import attention_dims
 from llmcalc.blueprint.context import Context
 from llmcalc.blueprint.keeping.tensor import Kept, Per, Runs, by_norm, kept
@@ -45,23 +47,32 @@ def _always_eager(part: Attention) -> bool:
 
 
 def _normed(part: Attention, dims: dict[str, int], context: Context) -> tuple[Kept, ...]:
-    """Norms of queries and keys; a reused cache has its keys normed already.
-
-    Where values are the keys before their norm, they are its input, kept once.
-    """
+    """Norms of queries and keys; a reused cache has its keys normed already."""
     if part.qk_norm is None:
         return ()
     heads = ("h",) if part.kv_reuse else ("h", "h_kv")
     return tuple(
-        one
+        own
         for count in heads
         for one in by_norm(
             "head norm", f"{count}·d_k", dims, context.norm,
             rows="1" if part.qk_norm == "full" else count,
             per="encoded" if part.cross and count == "h_kv" else "token",
         )
-        if not (part.k_eq_v and count == "h_kv" and one.name == "head norm input")
+        for own in (_beside_values(one, part, dims) if count == "h_kv" else (one,))
     )  # fmt: skip
+
+
+def _beside_values(one: Kept, part: Attention, dims: dict[str, int]) -> tuple[Kept, ...]:
+    """What a norm of keys keeps, without its input where values are that and are kept anyway.
+
+    Values that are repeated for their query heads are copies.
+    """
+    if not part.k_eq_v or one.name != "head norm input":
+        return (one,)
+    if dims["h"] == dims["h_kv"] or one.runs == "fused":
+        return (one,) if _always_eager(part) and dims["h"] != dims["h_kv"] else ()
+    return (one if _always_eager(part) else replace(one, runs="eager"),)
 
 
 def _fused(part: Attention, dims: dict[str, int], per: Per) -> tuple[Kept, ...]:

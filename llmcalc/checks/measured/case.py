@@ -10,7 +10,7 @@ from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
 from llmcalc.spec.settings import Settings
 
-Aspect = Literal["weights", "cache", "room", "devices", "scratch", "tokens", "speed"]
+Aspect = Literal["weights", "cache", "room", "devices", "scratch", "tokens", "speed", "time"]
 """What a metric may need to know of a configuration."""
 Phase = Literal["prefill", "decode", "load"]
 
@@ -95,3 +95,8 @@ class Prediction:
     decode_tokens_per_second: float | None = None
     """Of all sequences together, at the mean context of the case's run."""
     prefill_tokens_per_second: float | None = None
+    trained_tokens_per_second: float | None = None
+    """Of one GPU, in training."""
+    mfu_pct: float | None = None
+    """As the row's publisher counts it."""
+    gpu_hours: float | None = None

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from llmcalc.checks.measured import cases_of_training_time as times
 from llmcalc.checks.measured import engines
 from llmcalc.checks.measured import training as runs
 from llmcalc.checks.measured.asked import Missing, cache, device, ranks, split, weights
 from llmcalc.checks.measured.case import Case
 from llmcalc.checks.measured.cases_of_speed import group_of, speed
+from llmcalc.checks.measured.cases_of_training_time import HoursCase, TrainingRow
 from llmcalc.checks.measured.cases_of_vllm import runtime_of, vllm, vllm_cpu, vllm_live
 from llmcalc.checks.measured.cells import number, text, whole
 from llmcalc.checks.measured.llamacpp import llamacpp
 from llmcalc.checks.measured.models import model
 from llmcalc.checks.measured.reading import Cells
-from llmcalc.checks.measured.training import TrainingCase
 from llmcalc.checks.measured.unusable import Unusable
 from llmcalc.spec.settings import Settings
 
+AnyCase = Case | TrainingRow | HoursCase
+"""What is predicted: a start or its speed, a training step, a whole training run."""
 
-def case(kind: str, config: Cells) -> Case | TrainingCase:
+
+def case(kind: str, config: Cells) -> AnyCase:
     """The case that a row configured. Raises Unusable where it says too little."""
     return _MAKERS[kind](config)
 
@@ -93,7 +97,7 @@ def _later(what: str) -> Callable[[Cells], Case]:
     return refuse
 
 
-_MAKERS: dict[str, Callable[[Cells], Case | TrainingCase]] = {
+_MAKERS: dict[str, Callable[[Cells], AnyCase]] = {
     "vllm": vllm,
     "sglang": _sglang,
     "llamacpp": llamacpp,
@@ -103,8 +107,8 @@ _MAKERS: dict[str, Callable[[Cells], Case | TrainingCase]] = {
     "vllm_live": vllm_live,
     "decode": speed,
     "gguf_types": _later("the tests compare the types of all tensors; there is no size to score"),
-    "training": runs.training,
-    "gpu_hours": _later("the time of training is not predicted yet"),
+    "training": times.training_row,
+    "gpu_hours": times.hours,
 }
 
 
@@ -124,5 +128,5 @@ _GROUPS: dict[str, Callable[[Cells], str]] = {
     "vllm_live": lambda config: f"{runtime_of(config)}, given cache",
     "gguf_types": lambda _: "llama.cpp",
     "training": runs.group,
-    "gpu_hours": lambda _: "training",
+    "gpu_hours": times.group,
 }

@@ -12,6 +12,7 @@ from llmcalc.checks.measured.cells import number, text, whole
 from llmcalc.checks.measured.gpu_names import board
 from llmcalc.checks.measured.model_names import named
 from llmcalc.checks.measured.reading import Cells
+from llmcalc.checks.measured.training import TrainingCase, training
 from llmcalc.checks.measured.training_shapes import trained_card
 from llmcalc.checks.measured.unusable import Unusable
 from llmcalc.engines.steptime.run import Dealt, Run
@@ -61,6 +62,34 @@ class HoursCase:
     bits: int
     missing: Mapping[Aspect, str]
     ranks_stated: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingRow:
+    """A row of training: its memory and its time are predicted apart; one may be unusable."""
+
+    memory: TrainingCase | None
+    time: TimeCase | None
+    missing: Mapping[Aspect, str]
+    ranks_stated: bool = True
+
+
+def training_row(config: Cells) -> TrainingRow:
+    """Both halves of a row. Raises Unusable where neither can be predicted."""
+    missing: dict[Aspect, str] = {}
+    memory = time = None
+    try:
+        memory = training(config)
+        missing.update(memory.missing)
+    except Unusable as why:
+        missing["room"] = missing["devices"] = str(why)
+    try:
+        time = training_time(config)
+    except Unusable as why:
+        missing["time"] = str(why)
+    if memory is None and time is None:
+        raise Unusable(missing["room"])
+    return TrainingRow(memory=memory, time=time, missing=missing)
 
 
 def training_time(config: Cells) -> TimeCase:
@@ -164,9 +193,3 @@ def _recomputed(config: Cells) -> tuple[float, bool]:
     if said.startswith("selective layer"):
         return 0.5, False
     return 0.0, said.startswith("selective")
-
-
-def speed_group(config: Cells) -> str:
-    """Framework and task."""
-    said = re.sub(r"\s*\(.*|/composer.*", "", (text(config, "framework") or "training").lower())
-    return f"{said}, {(text(config, 'task') or '').removeprefix('sft/')}"

@@ -219,7 +219,20 @@ METRICS: dict[str, tuple[Metric, ...]] = {
             needs=("room",),
             how="GiB of one step at its peak, of live tensors, reserved or on the device as stated",
         ),
-        *(_later(name, cell(name)) for name in ("tok_s_gpu", "mfu_pct")),
+        Metric(
+            name="tok_s_gpu",
+            measured=cell("tok_s_gpu"),
+            predicted=scaled("trained_tokens_per_second", 1),
+            needs=("time",),
+            how="tokens a second of one GPU: rates reached, pipeline, exchanges, optimizer",
+        ),
+        Metric(
+            name="mfu_pct",
+            measured=cell("mfu_pct"),
+            predicted=scaled("mfu_pct", 1),
+            needs=("time",),
+            how="the same times 6N and attention whole, over the peak, as publishers count it",
+        ),
         Metric(
             name="outcome",
             measured=ran,
@@ -229,6 +242,14 @@ METRICS: dict[str, tuple[Metric, ...]] = {
             of_room=True,
         ),
     ),
-    "gpu_hours": (_later("gpu_hours", cell("gpu_hours")),),
+    "gpu_hours": (
+        Metric(
+            name="gpu_hours",
+            measured=cell("gpu_hours"),
+            predicted=scaled("gpu_hours", 1),
+            needs=("time",),
+            how="model FLOPs at the published MFU of the GPU, over the steady share of whole runs",
+        ),
+    ),
 }
 """By kind of file."""

@@ -53,7 +53,6 @@ _SAME_SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"qwen2\.5(?:coder|math)([\d.]+b)"), r"qwen2.5\1"),
     (re.compile(r"qwen(1\.8b|7b|14b|72b)"), r"qwen1.5\1"),
     (re.compile(r"qwen3coder30ba3b"), "qwen330ba3b"),
-    (re.compile(r"llama3405b"), "llama3.1405b"),
     (re.compile(r"deepseekv2\.5"), "deepseekv2"),
     (re.compile(r"deepseekcoderv2(lite)?"), r"deepseekv2\1"),
     (re.compile(r"deepseekv3\.1terminus"), "deepseekv3"),

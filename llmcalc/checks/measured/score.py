@@ -7,18 +7,17 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from llmcalc.checks.measured.case import Case, Prediction
-from llmcalc.checks.measured.cases import case, group
+from llmcalc.checks.measured.case import Prediction
+from llmcalc.checks.measured.cases import AnyCase, case, group
 from llmcalc.checks.measured.metric import Metric, impossible
 from llmcalc.checks.measured.metrics import METRICS
 from llmcalc.checks.measured.reading import Row
-from llmcalc.checks.measured.training import TrainingCase
 from llmcalc.checks.measured.unusable import Unusable
 from llmcalc.errors import LlmcalcError
 from llmcalc.formula import formula
 
-Predict = Callable[[Case | TrainingCase], Prediction]
-Foreseen = tuple[Case | TrainingCase, Prediction] | str
+Predict = Callable[[AnyCase], Prediction]
+Foreseen = tuple[AnyCase, Prediction] | str
 """A case with what we say of it, or why we say nothing."""
 
 OUTCOME = "outcome"

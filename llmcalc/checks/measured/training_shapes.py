@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import cache
 
 from llmcalc.checks.measured.catalog import cards
-from llmcalc.checks.measured.training_words import card
 from llmcalc.checks.measured.reading import Cells
+from llmcalc.checks.measured.training_words import card
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.parts import Attention, Mlp
 

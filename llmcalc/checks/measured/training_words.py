@@ -88,6 +88,9 @@ def card(config: Cells) -> ModelCard:
     said = text(config, "model") or ""
     cut = _TRUNCATED.fullmatch(said)
     name = cut[1].replace("_", "-") if cut else _SIZE.sub("", said)
+    # The first Qwen has the shapes of its successor, whose card is in the catalog.
+    name = re.sub(r"^Qwen-(?=[\d.]+B$)", "Qwen1.5-", name)
+    name = re.sub(r"^llama3-405b$", "llama3.1-405b", name)
     found = named(name) or named(said)
     if len(found) != 1:
         raise Unusable(f"model {said!r} is not in the catalog")

@@ -1,1 +1,1 @@
-"""How long does a training step take, a run, and what does it cost?"""
+"""The time of a training step, and what a whole run takes and costs."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from llmcalc.blueprint.operations import AttentionProduct, GroupedMatmul, Ledger, Matmul
+from llmcalc.blueprint.operations import Cache, GroupedMatmul, Ledger, Matmul
 from llmcalc.engines import flops, params
 from llmcalc.engines.steptime.run import Run
 from llmcalc.engines.workload import Workload
@@ -109,10 +109,10 @@ def _routed(ledger: Ledger) -> int:
 
 
 def _cached(ledger: Ledger) -> int:
-    """Elements of one token's keys and values, as wide as the products that read them."""
-    found = 0
-    for section in ledger.sections:
-        caches = [one for one in section.operations if hasattr(one, "elements")]
-        if any(isinstance(one, AttentionProduct) for one in section.operations):
-            found += section.times * sum(one.elements for one in caches)
-    return found
+    """Elements of one token's keys and values, or latents."""
+    return sum(
+        operation.elements * section.times
+        for section in ledger.sections
+        for operation in section.operations
+        if isinstance(operation, Cache)
+    )

@@ -30,5 +30,5 @@ def machine(
         name=gpu.name, compute=compute, attention=peak_compute(gpu, 16) or compute,
         bandwidth=bandwidth * GB, link=link(gpu, 2)[0],
         node=(gpu.link.max_gpus if gpu.link else None) or NODE,
-        network=(network_gb_s or reach.network_gb_s) * GB,
+        network=(network_gb_s or reach.network_gb_s) * GB, hop_seconds=reach.hop_seconds,
     )  # fmt: skip

@@ -49,8 +49,7 @@ def seconds_at(*, flops: float, gpus: int, peak: float, mfu: float) -> float:
 def model_flops(
     ledger: Ledger, seq: int, convention: Convention = "full", sequences: int = 1
 ) -> int:
-    """FLOPs that a model needs for a step: two per multiply-add of every weight and twice that
-    backward, experts that a token visits, and attention by the convention.
+    """FLOPs that a model needs for a step, of experts those that a token visits.
 
     PaLM's formula with the weights that are multiplied: an untied input embedding is looked up.
     """

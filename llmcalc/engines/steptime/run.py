@@ -65,6 +65,8 @@ class Machine:
     """Devices of one node."""
     network: float
     """Of each device's card to other nodes, one direction."""
+    hop_seconds: float = 0.0
+    """Of each rank that an exchange of data ranks goes through, however small it is."""
 
     def between(self, ranks: int, stride: int) -> float:
         """Bytes a second of a ring of so many ranks, each `stride` devices from the next.

@@ -20,7 +20,7 @@ def ring_seconds(*, bytes: float, ranks: int, rate: float) -> float:
 
 @formula(
     "(pp − 1) / (m · v)",
-    source="Megatron-LM, arXiv:2104.04473, section 2.2: idle over busy time of 1F1B, v chunks a stage",
+    source="Megatron-LM, arXiv:2104.04473, section 2.2: idle over busy time, v chunks a stage",
 )
 def bubble(*, pp: int, m: int, v: int) -> float:
     """Idle time of a pipeline over its busy time."""
@@ -38,8 +38,10 @@ def idle(run: Run) -> float:
 
 
 def tensor_seconds(work: Amounts, run: Run, machine: Machine) -> float:
-    """Of one micro-batch on one stage: each sum is a reduce-scatter and an all-gather, forward and
-    backward, and forward again where layers are computed again (arXiv:2205.05198, section 4.2.2).
+    """Of one micro-batch on one stage.
+
+    Each sum is a reduce-scatter and an all-gather, forward and backward, and forward again where
+    layers are computed again (arXiv:2205.05198, section 4.2.2).
     """
     split = run.parallel
     if split.tp == 1:
@@ -81,20 +83,31 @@ def stage_seconds(work: Amounts, run: Run, machine: Machine) -> float:
 
 
 def data_seconds(work: Amounts, run: Run, machine: Machine) -> float:
-    """Of one step: gradients once, or weights for every pass of every micro-batch too."""
+    """Of one step: gradients once, or weights for every pass of every micro-batch too.
+
+    Each layer is an exchange of its own, so that it can hide behind the computing of others.
+    """
     split = run.parallel
     ranks = split.dp * split.cp
     if ranks == 1:
         return 0.0
     held = (work.weights - work.expert_weights * (1 - 1 / split.ep)) / (split.tp * split.pp)
     rate = machine.between(ranks, split.tp)
+    hops = work.layers / split.pp * (ranks - 1) * machine.hop_seconds
+    often, once = _exchanged(run)
+    sizes = [*(often * run.micro_batches), *once]
+    rings = (ring_seconds(bytes=size * held, ranks=ranks, rate=rate) for size in sizes)
+    return len(sizes) * hops + float(sum(rings))
 
-    def ring(size: float) -> float:
-        return float(ring_seconds(bytes=size * held, ranks=ranks, rate=rate))
 
-    summed = 0.0 if run.adapters else run.gradient_bytes
+def _exchanged(run: Run) -> tuple[list[float], list[float]]:
+    """Bytes of each weight in every all-gather or reduce-scatter of a micro-batch, and of a step.
+
+    ZeRO, arXiv:1910.02054, section 7: gradients scattered and weights gathered once a step, or
+    weights gathered forward and backward and gradients scattered for each micro-batch.
+    """
+    summed = [] if run.adapters else [run.gradient_bytes]
     if run.dealt == "weights":
-        return run.micro_batches * ring(2 * run.weight_bytes + summed)
-    if run.dealt == "gradients":
-        return run.micro_batches * ring(summed) + ring(0.0 if run.adapters else run.weight_bytes)
-    return ring(2 * summed)
+        return [run.weight_bytes, run.weight_bytes, *summed], []
+    gathered = [run.weight_bytes] if summed and run.dealt != "nothing" else summed
+    return (summed, gathered) if run.dealt == "gradients" else ([], [*summed, *gathered])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from llmcalc.blueprint.keeping.tensor import FROZEN, Kept
 from llmcalc.blueprint.operations import GroupedMatmul, Ledger, Matmul, Operation, Section
 from llmcalc.engines.kept import count, kept_bytes
-from llmcalc.engines.train.plan import Adapters, Plan
+from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.train.trained import adapted
 from llmcalc.engines.workload import Workload
 
@@ -118,20 +118,32 @@ def _beside(operation: Operation, section: Section, plan: Plan) -> int:
     *_, d_out, d_in = operation.weight.shape
     stream = (operation.stream if isinstance(operation, Matmul) else None) or section.stream
     visits = operation.top_k if isinstance(operation, GroupedMatmul) else 1
-    each = 2 * adapters.rank + _inputs(operation, d_in, adapters, plan)
+    each = 2 * adapters.rank + _inputs(operation, d_in, section, plan)
     if adapters.magnitudes:
         each += 2 * 2 * d_out  # the product and the adapter's, each scaled by a learned number
     return workload(plan).of(stream) * visits * each
 
 
-def _inputs(operation: Operation, d_in: int, adapters: Adapters, plan: Plan) -> int:
+def _inputs(operation: Operation, d_in: int, section: Section, plan: Plan) -> int:
     """Bytes a token of the input that the first factor keeps, beyond what is kept anyway."""
+    assert plan.adapters is not None  # noqa: S101  asked for only where there are some
     if plan.framework.adapter_dropout:
         return 3 * d_in  # a dropped-out copy in 16 bits and its mask
-    alone = plan.not_trained == FROZEN and plan.kernels != "eager"
-    shared = {"k": {"q"}, "v": {"q", "k"}, "up": {"gate"}}.get(operation.name, set())
-    first = not (shared & adapters.targets)
-    return 2 * d_in if alone and first and operation.name != "o" else 0
+    by_flash = operation.name == "o" and plan.kernels != "eager"
+    first = not (_same_input(operation.name, section) & plan.adapters.targets)
+    return 2 * d_in if plan.not_trained == FROZEN and first and not by_flash else 0
+
+
+_AFTER = {"k": {"q"}, "v": {"q", "k"}, "up": {"gate"}, "kv_a": {"q_a", "q"}}
+
+
+def _same_input(name: str, section: Section) -> set[str]:
+    """Products before one of that name that see the same tensor."""
+    shared = _AFTER.get(name, set())
+    one_norm = not any(one.name == "norm_2" for one in section.operations)
+    if section.placement == "parallel" and one_norm and name in {"gate", "up"}:
+        return shared | {"q", "k", "v"}
+    return shared
 
 
 def _width(operation: Operation) -> int:

@@ -1,0 +1,90 @@
+"""`train` as a library call: its parts sum up, and each option moves what it should."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from llmcalc.api.plans import Asked, plan
+from llmcalc.api.train import PARTS, TrainResult, train
+from llmcalc.catalog.find import card, gpu
+from llmcalc.errors import ImpossibleError, UsageError
+from llmcalc.report.asjson import asjson
+
+N = 8_030_261_248
+
+
+def _train(name: str = "llama3-8b", **asked: Any) -> TrainResult:
+    (found,) = train(card(name), plan(Asked(**asked)), gpu=gpu("h100")).results
+    assert isinstance(found, TrainResult)
+    return found
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"method": "lora"},
+        {"method": "qlora", "framework": "huggingface"},
+        {"framework": "megatron-lm", "tp": 2, "pp": 2, "gpus": 8, "shard": "zero1"},
+        {"shard": "fsdp", "gpus": 8, "recompute": "full"},
+    ],
+)
+def test_parts_sum_to_the_peak_which_is_the_highest_point(asked: dict[str, Any]) -> None:
+    found = _train(**asked)
+    held = found.per_gpu
+    assert sum(getattr(held, name) for name in PARTS) + held.runtime == held.peak
+    assert held.allocated == max(point.total for point in found.timeline)
+    assert held.allocated <= held.reserved <= held.peak
+    assert found.free == found.capacity - held.peak  # type: ignore[operator]
+
+
+def test_the_timeline_is_in_json_and_a_chart_on_request() -> None:
+    report = train(card("llama3-8b"), plan(Asked()), chart=True)
+    (result,) = json.loads(asjson(report))["results"]
+    phases = [point["phase"] for point in result["timeline"]]
+    assert phases == ["forward", "backward", "backward", "backward", "step", "save"]
+    assert len(report.tables) == 2
+    assert max(len(str(row[3])) for row in report.tables[1].rows) == 32
+
+
+def test_qlora_stores_frozen_weights_in_four_bits() -> None:
+    lora, qlora = _train(method="lora", rank=8), _train(method="qlora", rank=8)
+    linear = 32 * 218_103_808  # products of 32 layers, in symbols d·(2·d + 2·1024) + 3·d·14336
+    # 4 bits and 8.25 bits of scale for each 64, or 16 bits (arXiv:2305.14314, section 3).
+    assert lora.per_gpu.weights - qlora.per_gpu.weights == pytest.approx(
+        linear * (2 - 0.5 - 0.127 / 8), rel=1e-3
+    )
+
+
+def test_dora_keeps_more_than_lora() -> None:
+    assert (
+        _train(method="dora", seq=8192).per_gpu.peak > _train(method="lora", seq=8192).per_gpu.peak
+    )
+
+
+def test_fused_kernels_keep_less_and_a_fused_loss_takes_a_seventh() -> None:
+    plain = _train(seq=8192, kernels="sdpa", loss="eager")
+    fused = _train(seq=8192, kernels="fused", loss="fused")
+    assert fused.per_gpu.peak < plain.per_gpu.peak
+    assert fused.timeline[1].logits * 7 == plain.timeline[1].logits == 14 * 8192 * 128_256
+
+
+def test_gradient_accumulation_keeps_gradients_beside_activations() -> None:
+    one, four = _train(seq=8192), _train(seq=8192, global_batch=4)
+    assert (one.micro_batches, four.micro_batches) == (1, 4)
+    assert four.timeline[0].gradients == 2 * N
+    assert one.timeline[0].gradients == 0
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(ImpossibleError, match="no multiple of tp"):
+        plan(Asked(gpus=6, tp=4))
+    with pytest.raises(ImpossibleError, match="global batch"):
+        plan(Asked(gpus=4, micro_batch=2, global_batch=12))
+    with pytest.raises(UsageError, match="those of adapters"):
+        plan(Asked(rank=8))
+    with pytest.raises(UsageError, match="no optimizer named"):
+        plan(Asked(optimizer="adamx"))
