@@ -181,5 +181,13 @@ def _report(found: Measurement, model: str | None, path: str | None) -> Report:
         tables=bench_tables.tables(found),
         text=bench_tables.last_lines(found, path),
         assumptions=tuple(f"{name}: {what}" for name, what in HOW.items()),
-        warnings=tuple(f"{one.figure}: {one.reason}" for one in found.disturbed),
+        warnings=_warnings(found),
     )
+
+
+def _warnings(found: Measurement) -> tuple[str, ...]:
+    if not found.disturbed:
+        return ()
+    first, number = found.disturbed[0], len(found.disturbed)
+    told = "1 figure" if number == 1 else f"{number} figures"
+    return (f"{told} may be too low: {first.figure}: {first.reason}",)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 from llmcalc.report.model import Column, Row, Table
-from llmcalc.spec.measurement import Measurement, StepRate
+from llmcalc.spec.measurement import Measurement, Refusal, StepRate
 
 _TIMES = (
     Column(key="seconds", title="seconds", unit="seconds"),
@@ -19,7 +19,8 @@ def tables(found: Measurement) -> tuple[Table, ...]:
     """Those that hold something."""
     made = (
         _summary(found), _streams(found), _matmuls(found), _attention(found), _steps(found),
-        _collectives(found), _refused(found),
+        _collectives(found), _told("refused", found.refused),
+        _told("may be too low", found.disturbed),
     )  # fmt: skip
     return tuple(one for one in made if one.rows)
 
@@ -169,14 +170,9 @@ def _collectives(found: Measurement) -> Table:
     )  # fmt: skip
 
 
-def _refused(found: Measurement) -> Table:
+def _told(title: str, found: Sequence[Refusal]) -> Table:
     return Table(
-        title="refused",
+        title=title,
         columns=(Column(key="figure", title="figure"), Column(key="reason", title="reason")),
-        rows=tuple(_reasons(found)),
+        rows=tuple((one.figure, one.reason) for one in found),
     )
-
-
-def _reasons(found: Measurement) -> Iterator[Row]:
-    for one in found.refused:
-        yield one.figure, one.reason

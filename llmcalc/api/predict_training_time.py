@@ -50,8 +50,7 @@ def flops_per_token(case: TimeCase) -> float:
     attention = model_flops(ledger, seq) - model_flops(ledger, seq, "6n")
     counted = params.count(ledger)
     total = case.params * 1e9 if case.params else counted.total
-    embedding = counted.components["embedding"] if case.without_embedding else 0
-    return 6 * (total - embedding) + attention / seq
+    return 6 * total + attention / seq
 
 
 def steady_hours(case: HoursCase, every: Utilisation, mfu: float | None = None) -> float:

@@ -82,26 +82,25 @@ class Decode:
         """One step, measured and predicted. Raises Refused."""
         card, twin = model
         figure = self.figure(batch, context, graph=graph)
-        against = judge.peak or self.rates.read_gb_s()
-        if against is None:
-            raise Refused(figure, "neither a peak nor a read bandwidth is known for its MBU")
         try:
             step = Step(twin, card, batch, context)
         except KeyError:
             why = "layers that fit read the cache of a layer that does not"
             raise Refused(figure, why) from None
         samples = stepped(step, judge, figure, graph=graph)
-        return self._rate(card, step, samples, against, graph=graph)
+        return self._rate(card, step, samples, judge.peak or self.rates.read_gb_s(), graph=graph)
 
     def _rate(
-        self, card: ModelCard, step: Step, samples: Samples, against: float, *, graph: bool
+        self, card: ModelCard, step: Step, samples: Samples, against: float | None, *, graph: bool
     ) -> StepRate:
         batch, context, operators = step.batch, step.context, step.operators()
-        with about(f"step_{batch}_{context}"):
-            used = mbu(
-                weight_bytes=step.weight_bytes, kv_bytes=step.kv_bytes,
-                seconds=samples.median, peak=against,
-            )  # fmt: skip
+        used = None
+        if against:
+            with about(f"step_{batch}_{context}"):
+                used = mbu(
+                    weight_bytes=step.weight_bytes, kv_bytes=step.kv_bytes,
+                    seconds=samples.median, peak=against,
+                )  # fmt: skip
         guess = predicted(
             weight_bytes=step.weight_bytes, kv_bytes=step.kv_bytes,
             operators=1 if graph else operators, weights=self.rates.weights_gb_s(batch),

@@ -14,17 +14,19 @@ def measured_device(found: Measurement, bits: float, *, operators: int) -> Devic
     Weights of fewer than 16 bits are widened while they are multiplied: their products go as fast
     as measured with int8 weights. Raises ImpossibleError where a rate was refused.
     """
-    rate = found.peak_gb_s or found.read_gb_s
+    swept = found.read_gb_s or found.triad_gb_s or found.copy_gb_s
+    rate = found.peak_gb_s or swept
     narrow = bits < 16  # noqa: PLR2004
     curve = rates(found, "int8") if narrow else rates(found, found.dtype)
     curve = curve or rates(found, found.dtype)
-    if rate is None or found.read_gb_s is None or not curve:
-        why = "; ".join(f"{one.figure}: {one.reason}" for one in found.refused) or "not measured"
+    if rate is None or swept is None or not curve:
+        lacks = "bandwidth" if swept is None else "rate of products"
+        why = f"{len(found.refused)} figures were refused" if found.refused else "not measured"
         raise ImpossibleError(
-            f"{found.name} has no bandwidth or no rate of products ({why})",
+            f"{found.name} has no {lacks}: {why}",
             hint="measure it again: llmcalc bench --save NAME",
         )
-    reached = found.weights_gb_s if found.weights_gb_s and not narrow else found.read_gb_s
+    reached = found.weights_gb_s if found.weights_gb_s and not narrow else swept
     reach = Reach(
         weights=min(1.0, reached / rate), cache=min(1.0, (found.kv_gb_s or reached) / rate),
         compute=1.0, layer_seconds=operators * (found.launch_seconds or 0.0),

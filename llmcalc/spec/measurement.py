@@ -92,7 +92,7 @@ class StepRate(Timed):
     kv_bytes: Count
     """Of cache and state that a step reads."""
     tokens_per_second: Amount
-    mbu: Share
+    mbu: Share | None = None
     """Bytes read over the time, against the peak, or against the read bandwidth where no peak is
     known."""
     predicted_seconds: Seconds | None = None

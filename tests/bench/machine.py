@@ -14,7 +14,13 @@ from llmcalc.spec.parts import Attention, Mlp
 
 HASTY = Effort(shortest=1e-5, repeats=5, budget=0.01, attempts=1)
 PLAN: Plan = replace(
-    QUICKLY, effort=HASTY, batches=(1, 2), prefill=(4,), contexts=(8, 16), steps=((1, 8), (2, 8))
+    QUICKLY,
+    effort=HASTY,
+    batches=(1, 2),
+    prefill=(4,),
+    contexts=(8, 16),
+    steps=((1, 8), (2, 8)),
+    seconds=None,
 )
 DEVICE = Device(
     torch=torch.device("cpu"), name="a small CPU", memory=2**30, free=2**24, cache=2**12

@@ -13,6 +13,7 @@ from llmcalc.bench.buffers import Turns, copies, noise
 from llmcalc.bench.judge import Judge, Refused
 from llmcalc.bench.listener import Listener
 from llmcalc.bench.measure import Bench
+from llmcalc.bench.plan import Plan
 from llmcalc.bench.record import recorded
 from llmcalc.bench.samples import Samples
 from llmcalc.spec.card import Block
@@ -39,7 +40,9 @@ class Heard(Listener):
         self.ended = True
 
 
-def run(monkeypatch: pytest.MonkeyPatch, samples: Samples, **more: object) -> tuple[Bench, Heard]:
+def run(
+    monkeypatch: pytest.MonkeyPatch, samples: Samples, *, plan: Plan = PLAN, **more: object
+) -> tuple[Bench, Heard]:
     """A run in which every call takes as long as `samples` say."""
     taken: Counter[str] = Counter()
 
@@ -51,7 +54,7 @@ def run(monkeypatch: pytest.MonkeyPatch, samples: Samples, **more: object) -> tu
 
     monkeypatch.setattr("llmcalc.bench.judge.timed", timed)
     heard = Heard()
-    found = Bench(DEVICE, replace(CARD, **more), PLAN, None, heard)  # type: ignore[arg-type]
+    found = Bench(DEVICE, replace(CARD, **more), plan, None, heard)  # type: ignore[arg-type]
     with torch.inference_mode():
         found.all()
     return found, heard
@@ -111,7 +114,18 @@ def test_what_does_not_agree_is_refused_with_its_reason(monkeypatch: pytest.Monk
     assert reasons["read of 0 MiB"] == "spread 67% is over 20%"
     assert reasons["launch of an operator"] == "spread 67% is over 20%"
     assert any(figure.startswith("bf16 matmul m 1,") for figure in reasons)
-    assert "neither a peak" in reasons["decode step of batch 1, context 8"]
+    assert reasons["decode step of batch 1, context 8"] == "spread 67% is over 20%"
+
+
+def test_when_the_time_is_over_nothing_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = saved(run(monkeypatch, CALM, plan=replace(PLAN, seconds=1e-9))[0])
+    assert (found.streams, found.matmuls, found.attention, found.steps) == ((), (), (), ())
+    assert "the 0 seconds of --quick were over" in {one.reason for one in found.refused}
+
+
+def test_in_haste_nothing_is_tried_twice() -> None:
+    assert Judge(DEVICE, replace(HASTY, attempts=4)).effort.attempts == 4
+    assert Judge(DEVICE, replace(HASTY, attempts=4), seconds=1e-9).effort.attempts == 1
 
 
 def test_what_others_disturbed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,7 +99,7 @@ def test_it_ends_with_predicted_and_measured(llmcalc: Llmcalc) -> None:
     assert "spread 34% is over 20%" in run.out
     assert run.err.splitlines() == [
         "loading torch to measure this machine",
-        "warning: decode step: others: had the cores",
+        "warning: 1 figure may be too low: decode step: others: had the cores",
     ]
 
 

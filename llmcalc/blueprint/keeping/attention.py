@@ -66,13 +66,16 @@ def _normed(part: Attention, dims: dict[str, int], context: Context) -> tuple[Ke
 def _beside_values(one: Kept, part: Attention, dims: dict[str, int]) -> tuple[Kept, ...]:
     """What a norm of keys keeps, without its input where values are that and are kept anyway.
 
-    Values that are repeated for their query heads are copies.
+    A flash kernel keeps values as they were projected, plain products a copy, heads put first; one
+    head alone is first without one.
     """
     if not part.k_eq_v or one.name != "head norm input":
         return (one,)
-    if dims["h"] == dims["h_kv"] or one.runs == "fused":
-        return (one,) if _always_eager(part) and dims["h"] != dims["h_kv"] else ()
-    return (one if _always_eager(part) else replace(one, runs="eager"),)
+    if dims["h"] == 1:
+        return ()
+    if _always_eager(part):
+        return (one,)
+    return () if one.runs == "fused" else (replace(one, runs="eager"),)
 
 
 def _fused(part: Attention, dims: dict[str, int], per: Per) -> tuple[Kept, ...]:

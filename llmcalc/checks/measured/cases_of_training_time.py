@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from llmcalc.blueprint import lower
 from llmcalc.blueprint.parallel import Parallel
 from llmcalc.checks.measured.case import Aspect
 from llmcalc.checks.measured.cells import number, text, whole
@@ -13,8 +14,9 @@ from llmcalc.checks.measured.gpu_names import board
 from llmcalc.checks.measured.model_names import named
 from llmcalc.checks.measured.reading import Cells
 from llmcalc.checks.measured.training import TrainingCase, training
-from llmcalc.checks.measured.training_shapes import trained_card
+from llmcalc.checks.measured.training_shapes import mpt, trained_card
 from llmcalc.checks.measured.unusable import Unusable
+from llmcalc.engines.params import count
 from llmcalc.engines.steptime.run import Dealt, Run
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
@@ -29,6 +31,8 @@ _DEALT: tuple[tuple[str, Dealt], ...] = (
     ("zero2", "gradients"), ("zero-1", "optimizer"), ("zero1", "optimizer"), ("ddp", "nothing"),
 )  # fmt: skip
 _MEGATOKENS = re.compile(r"([\d.]+)M tokens")
+NEAR = 0.1
+"""By which a stated size may differ from a card's."""
 USUAL_BATCHES = 4
 """Micro-batches of a step where the global batch is not stated: a few, so that what happens once a
 step weighs little."""
@@ -45,8 +49,6 @@ class TimeCase:
     """Of the operands of products."""
     params: float | None
     """Of the whole model, as stated."""
-    without_embedding: bool
-    """Whether the publisher's MFU leaves the input embedding out of N (torchtitan)."""
     missing: Mapping[Aspect, str]
     ranks_stated: bool = True
 
@@ -107,7 +109,6 @@ def training_time(config: Cells) -> TimeCase:
         card=card, gpu=found, run=_run(config, frozen=frozen),
         bits=8 if re.search(r"fp8|float8", precision) else 16,
         params=number(config, "params_b"), missing={},
-        without_embedding=(text(config, "framework") or "").startswith("torchtitan"),
     )  # fmt: skip
 
 
@@ -133,11 +134,21 @@ def group(config: Cells) -> str:
 
 
 def _model(config: Cells) -> ModelCard:
-    said = re.sub(r"\s*\(.*\)| \w*tune$", "", config.get("model", ""))
-    found = named(said) or named(re.sub(r"-?\d+(\.\d+)?[BM]$", "", said))
-    if not found:
+    said = config.get("model", "")
+    if said == "MPT-1.3B":  # the benchmarks' MPT-1b has 1.316 B
+        return mpt("MPT-1b")
+    plain = re.sub(r"\s*\(.*\)", "", said).replace(".0B", "B")
+    found = named(plain) or named(re.sub(r"[- ]\d+(\.\d+)?[BM]$", "", plain))
+    told = number(config, "params_b")
+    near = (
+        card
+        for card in found
+        if told is None or abs(count(lower(card)).total / 1e9 / told - 1) < NEAR
+    )
+    card = next(near, None)
+    if card is None:
         raise Unusable(f"model {said!r} is not in the catalog")
-    return found[0]
+    return card
 
 
 def _run(config: Cells, *, frozen: bool) -> Run:

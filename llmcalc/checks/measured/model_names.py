@@ -51,7 +51,6 @@ _SAME_SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"deepseekr1(8b|70b)"), r"r1distillllama\1"),
     (re.compile(r"r1distillqwen14b"), "qwen2.514b"),
     (re.compile(r"qwen2\.5(?:coder|math)([\d.]+b)"), r"qwen2.5\1"),
-    (re.compile(r"qwen(1\.8b|7b|14b|72b)"), r"qwen1.5\1"),
     (re.compile(r"qwen3coder30ba3b"), "qwen330ba3b"),
     (re.compile(r"deepseekv2\.5"), "deepseekv2"),
     (re.compile(r"deepseekcoderv2(lite)?"), r"deepseekv2\1"),

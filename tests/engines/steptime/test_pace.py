@@ -1,0 +1,133 @@
+"""The time of a step against hand calculation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from llmcalc.blueprint import lower
+from llmcalc.blueprint.parallel import Parallel
+from llmcalc.catalog.find import card
+from llmcalc.engines.steptime import traffic
+from llmcalc.engines.steptime.amounts import Amounts, amounts
+from llmcalc.engines.steptime.pace import train_step
+from llmcalc.engines.steptime.run import Machine, Run
+from llmcalc.spec.utilisation import TrainingReach, Utilisation
+
+WORK = Amounts(
+    matmul=6e12, experts=0.0, attention=1e12, model=7e12, layers=10, passes=3.0, width=1000,
+    vocab=0, tokens=1000, weights=1_000_000_000, expert_weights=0, reductions=20, routed=0.0,
+    cached=2e6,
+)  # fmt: skip
+MACHINE = Machine(
+    name="m", compute=1e14, attention=1e14, bandwidth=1e12, link=1e11, node=8, network=1e10
+)
+REACH = TrainingReach(
+    name="r", matmul=0.5, experts=0.5, attention=0.25, link=1.0, overlap=0.0, hop_seconds=0.0,
+    network_gb_s=10.0, source="test",
+)  # fmt: skip
+EVERY = Utilisation(
+    name="u", title="u", source="test", element_copies=0.0, logit_copies=0.0, layer_seconds=0.0,
+    tensor_link=1.0, classes=(REACH,),
+)  # fmt: skip
+ALONE = Run(parallel=Parallel(), seq=1000, adapters=True)
+
+
+def test_products_and_attention_run_at_the_rates_reached() -> None:
+    """6e12 / (1e14 · 0.5) + 1e12 / (1e14 · 0.25) = 0.12 + 0.04 seconds."""
+    step = train_step(WORK, ALONE, MACHINE, EVERY, REACH)
+    assert step.seconds == pytest.approx(0.16)
+    assert step.tokens_per_second_per_gpu == pytest.approx(6250)
+    assert step.mfu == pytest.approx(7e12 / (0.16 * 1e14))
+
+
+def test_elements_logits_and_launches_are_added() -> None:
+    """10·1000·1000·30 bytes and 1000·50·4 at 1 TB/s, and 3·10 passes of 1 ms."""
+    every = replace(EVERY, element_copies=30.0, logit_copies=4.0, layer_seconds=1e-3)
+    step = train_step(replace(WORK, vocab=50), ALONE, MACHINE, every, REACH)
+    assert step.seconds == pytest.approx(0.16 + 3e8 / 1e12 + 2e5 / 1e12 + 0.03)
+
+
+def test_a_pipeline_idles_for_p_less_one_micro_batches() -> None:
+    """Four stages, eight micro-batches: idle 3/8 of the busy time, 3/11 of all."""
+    run = replace(ALONE, parallel=Parallel(pp=4), micro_batches=8)
+    step = train_step(WORK, run, replace(MACHINE, link=1e30), EVERY, REACH)
+    assert step.compute == pytest.approx(8 * 0.16 / 4)
+    assert step.bubble / step.seconds == pytest.approx(3 / 11)
+    chunks = replace(run, vpp=3)
+    assert traffic.idle(chunks) == pytest.approx(3 / 24)
+    assert traffic.idle(replace(run, schedule="zero-bubble")) == pytest.approx(3 / 24)
+
+
+def test_tensor_ranks_sum_forward_and_backward() -> None:
+    """20 sums of 2·1000·1000 bytes, each scattered and gathered, twice, 3/4 of it over the link."""
+    run = replace(ALONE, parallel=Parallel(tp=4))
+    found = traffic.tensor_seconds(WORK, run, MACHINE)
+    assert found == pytest.approx(2 * 2 * 20 * 2e6 * (3 / 4) / 1e11)
+    again = replace(run, layers_again=1.0)
+    assert traffic.tensor_seconds(WORK, again, MACHINE) == pytest.approx(1.5 * found)
+
+
+@pytest.mark.parametrize(
+    ("dealt", "per_weight"),
+    [("nothing", 4), ("optimizer", 4), ("gradients", 3 * 2 + 2), ("weights", 3 * (2 + 2 + 2))],
+)
+def test_data_ranks_exchange_what_they_deal_out(dealt: str, per_weight: float) -> None:
+    """Bytes of each weight in three micro-batches: ZeRO, arXiv:1910.02054, section 7."""
+    run = Run(parallel=Parallel(dp=8), seq=1000, micro_batches=3, dealt=dealt)  # type: ignore[arg-type]
+    found = traffic.data_seconds(WORK, run, MACHINE)
+    assert found == pytest.approx(per_weight * 1e9 * (7 / 8) / 1e11)
+
+
+def test_exchanges_hide_behind_computing_as_far_as_they_overlap() -> None:
+    """0.035 s of gradients behind half of 0.16 s vanish; behind a tenth, 0.019 s remain."""
+    run = replace(ALONE, parallel=Parallel(dp=8), adapters=False)
+    hidden = train_step(WORK, run, MACHINE, EVERY, replace(REACH, overlap=0.5))
+    assert hidden.gradients == 0.0
+    seen = train_step(WORK, run, MACHINE, EVERY, replace(REACH, overlap=0.1))
+    assert seen.gradients == pytest.approx(0.035 - 0.016)
+
+
+def test_frozen_weights_exchange_no_gradients() -> None:
+    run = replace(ALONE, parallel=Parallel(dp=8))
+    assert traffic.data_seconds(WORK, run, MACHINE) == 0.0
+
+
+def test_cards_of_a_node_share_the_work_between_nodes() -> None:
+    """Rings over eight cards of 10 GB/s: 80 GB/s; over the two that hold the same shard: 20."""
+    assert MACHINE.between(8, 1) == 1e11
+    assert MACHINE.between(16, 1) == pytest.approx(8e10)
+    assert MACHINE.between(16, 4) == pytest.approx(2e10)
+
+
+def test_experts_exchange_what_tokens_carry() -> None:
+    """2e6 elements in 16 bits over 8 ranks, forward and backward."""
+    run = replace(ALONE, parallel=Parallel(dp=8, ep=8))
+    found = traffic.expert_seconds(replace(WORK, routed=2e6), run, MACHINE)
+    assert found == pytest.approx(2 * 4e6 * (7 / 8) / 1e11)
+
+
+def test_recomputation_adds_a_forward_and_adapters_leave_out_the_gradients_of_weights() -> None:
+    """Forward, backward and again: 8 for each weight and token; LoRA 4, recomputed 6."""
+    ledger = lower(card("llama2-7b"))
+    run = Run(parallel=Parallel(), seq=128)
+    whole = amounts(ledger, run)
+    again = amounts(ledger, replace(run, layers_again=1.0))
+    frozen = amounts(ledger, replace(run, adapters=True))
+    both = amounts(ledger, replace(run, adapters=True, layers_again=1.0))
+    one = whole.matmul / 3
+    assert (again.matmul / one, frozen.matmul / one, both.matmul / one) == (4.0, 2.0, 3.0)
+    assert whole.model - frozen.model == one
+    assert again.attention / whole.attention == pytest.approx(4.5 / 3.5)
+    kept = amounts(ledger, replace(run, attention_again=True))
+    assert kept.matmul == whole.matmul
+    assert kept.attention == again.attention
+
+
+def test_experts_are_counted_apart() -> None:
+    """Two of eight experts: their FLOPs are six for each weight and token of two."""
+    work = amounts(lower(card("mixtral-8x7b")), Run(parallel=Parallel(), seq=64))
+    assert work.experts == 6 * work.expert_weights * 2 / 8 * 64
+    assert work.reductions == 64
+    assert work.routed == 2 * 2 * 4096 * 32 * 64
