@@ -1,6 +1,7 @@
 """Fit what training reaches of a device's peaks on public throughput.
 
 Usage: python tools/fit_mfu.py          (writes llmcalc/utilisation/training.yaml; a few minutes)
+       python tools/fit_mfu.py --reported     (keeps the fit; what publishers report anew)
 
 The constants are searched at random, narrower each time, for the smallest mean error of tokens a
 second on the rows of llmcalc/measurements/training_throughput.tsv and training_memory.tsv that tell
@@ -15,6 +16,7 @@ from __future__ import annotations
 import json
 import pathlib
 import random
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -23,6 +25,7 @@ from typing import Any
 
 from llmcalc.api.predict_training_time import steady_hours
 from llmcalc.blueprint import lower
+from llmcalc.catalog.data import utilisation
 from llmcalc.checks.measured.cases_of_training_time import TimeCase, hours, training_time
 from llmcalc.checks.measured.cells import number
 from llmcalc.checks.measured.reading import read
@@ -70,6 +73,16 @@ CLASSES: tuple[tuple[str, Devices, float, str], ...] = (
     ("workstation", Devices(starts=("rtx-",)), 12.5,
      FITTED + "100 Gb/s, a guess, no row crosses nodes; two cards, one publisher"),
 )  # fmt: skip
+LITERATURE: tuple[tuple[str, float, float, str], ...] = (
+    ("ampere", 22, 0.415, "arXiv:2205.05198, table 5"),
+    ("ampere", 175, 0.514, "arXiv:2205.05198, table 5"),
+    ("ampere", 530, 0.560, "arXiv:2205.05198, table 5"),
+    ("ampere", 1008, 0.563, "arXiv:2205.05198, table 5"),
+    ("hopper", 405, 0.43, "arXiv:2407.21783, table 4"),
+    ("hopper", 405, 0.41, "arXiv:2407.21783, table 4"),
+    ("hopper", 405, 0.38, "arXiv:2407.21783, table 4"),
+)  # fmt: skip
+"""Class, billions of parameters, MFU and where it was read: papers on runs that no row has."""
 OTHERS = "others"
 Constants = dict[str, float]
 
@@ -208,9 +221,11 @@ def published(every: Iterable[Timed], file: Utilisation) -> tuple[PublishedMfu, 
         per_token = one.work.model / one.work.tokens
         peak = machine(one.case.gpu, reach_of(file, one.case.gpu)).compute
         active = params.count(lower(one.case.card)).active
-        size = next(size for size in SIZES if active / 1e9 <= size[1])
+        size = _size(active / 1e9)
         name = reach_of(file, one.case.gpu).name
         sets[name, size].append((one.measured * per_token / peak, one.publisher))
+    for name, billions, mfu, source in LITERATURE:
+        sets[name, _size(billions)].append((mfu, source))
     return tuple(
         PublishedMfu(
             devices=name, above=above, up_to=up_to, **_spread([mfu for mfu, _ in found]),
@@ -218,6 +233,11 @@ def published(every: Iterable[Timed], file: Utilisation) -> tuple[PublishedMfu, 
         )
         for (name, (above, up_to)), found in sorted(sets.items())
     )  # fmt: skip
+
+
+def _size(billions: float) -> tuple[float, float]:
+    """The class of sizes."""
+    return next(size for size in SIZES if billions <= size[1])
 
 
 def whole_runs(file: Utilisation) -> tuple[WholeRun, ...]:
@@ -266,10 +286,16 @@ def complete(every: Sequence[Timed], constants: Constants) -> Utilisation:
     found = [error(row, file) for row in every]
     others = [one for errors in left_out(every).values() for one in errors]
     file = replace(
-        file, classes=classes, published=published(every, file), n=len(found),
+        file, classes=classes, n=len(found),
         error_p50=_sized(found, 0.5), error_p90=_sized(found, 0.9),
         left_out_p50=_sized(others, 0.5), left_out_p90=_sized(others, 0.9),
     )  # fmt: skip
+    return reported(every, file)
+
+
+def reported(every: Sequence[Timed], file: Utilisation) -> Utilisation:
+    """The file with what publishers report."""
+    file = replace(file, published=published(every, file))
     return replace(file, whole_run=whole_runs(file))
 
 
@@ -306,7 +332,8 @@ def _plain(value: Any) -> Any:
 
 if __name__ == "__main__":
     timed = rows()
-    file = complete(timed, fitted(timed, seeds=SEEDS))
+    known = "--reported" in sys.argv
+    file = reported(timed, utilisation()) if known else complete(timed, fitted(timed, seeds=SEEDS))
     TARGET.write_text(written(file), "utf-8")
     print(written(file))
     print(errors(timed, file, lambda one: (one.publisher, one.case.gpu.name)))

@@ -22,7 +22,7 @@ def trained(case: TrainingCase) -> Prediction:
         kv_room=None,
         kv_tokens=None,
         max_concurrency=None,
-        fits=None if asked.free is None else asked.free >= 0,
+        fits=None if asked.verdict is None else asked.verdict != "no",
         capacity=asked.capacity,
         step=counted(held, case.memory, case.gpus) if case.memory else None,
     )

@@ -13,7 +13,7 @@ from llmcalc.blueprint.operations import GroupedMatmul, Ledger
 from llmcalc.engines import params as counting
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.train.plan import Plan
-from llmcalc.engines.train.runtime import Overhead, overhead
+from llmcalc.engines.train.runtime import Overhead, least, overhead
 from llmcalc.engines.train.timeline import Line, Moment, Phase, fullest, timelines
 from llmcalc.engines.train.trained import count
 from llmcalc.engines.training import SHARDED, Sharding
@@ -128,7 +128,7 @@ def train(
         timeline=tuple(_point(one) for one in line.moments),
         bytes_per_parameter=_bytes_per_parameter(plan), micro_batches=plan.micro_batches,
         capacity=offered, free=offered - per_gpu.peak if offered else None,
-        verdict=judged(per_gpu.peak, offered) if offered else None, basis="modelled",
+        verdict=_verdict(line.peak.total, taken, offered) if offered else None, basis="modelled",
         error_p50=band.p50 if band else None,
         error_p90=band.p90 if band else None,
         assumptions=_assumptions(plan, gpu),
@@ -137,6 +137,12 @@ def train(
         command="train", results=(result,), tables=tables.tables(result, chart=chart),
         assumptions=tuple(f"{name}: {value}" for name, value in result.assumptions.items()),
     )  # fmt: skip
+
+
+def _verdict(live: int, taken: Overhead, offered: int) -> Verdict:
+    """Whether a peak of live tensors fits; tight where the allocator must give back its reserve."""
+    found = judged(live + taken.total, offered)
+    return "tight" if found == "no" and live + least(taken, live) <= offered else found
 
 
 def _has_experts(ledger: Ledger) -> bool:

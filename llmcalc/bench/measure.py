@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ from llmcalc.bench import launch, streams
 from llmcalc.bench.attention import reading
 from llmcalc.bench.decode import FIGURE, Decode
 from llmcalc.bench.device import Device
-from llmcalc.bench.judge import HASTE, Judge
+from llmcalc.bench.judge import Judge
 from llmcalc.bench.listener import Listener
 from llmcalc.bench.matmul import FLOOR, KERNELS, Weights, weights_gb_s
 from llmcalc.bench.plan import Plan
@@ -25,6 +26,8 @@ T = TypeVar("T")
 
 ROUNDS = 2
 """Times that decode steps are taken, where the machine changes between them and the rates."""
+AGAIN = 0.3
+"""Share of the time that must be left for it."""
 HOPELESS = 0.5
 """Share of the bandwidth of fp32 weights below which bf16 is emulated, and not used."""
 _KERNELS: tuple[Kernel, ...] = ("sdpa", "grouped")
@@ -185,12 +188,13 @@ class Bench:
                 change = self._change()
                 if abs(change) <= DRIFT:
                     return
-                if not more or self.judge.left < HASTE:
+                if not more or self.judge.left < AGAIN:
                     break
                 self.judge.back_to(mark)
                 self._anew()
-            now = f"{1 + change:.0%} of the speed that it is predicted from"
-            self.judge.disturbs(FIGURE, f"weights were read at {now} afterwards")
+            self.steps = [replace(one, predicted_seconds=None) for one in self.steps]
+            why = f"weights were read at {1 + change:.0%} of their first speed afterwards"
+            self.judge.refuses("prediction of the decode step", why)
 
     def _steps(self, decode: Decode, model: tuple[ModelCard, ModelTwin]) -> list[StepRate]:
         return [

@@ -9,7 +9,7 @@ import pytest
 
 from llmcalc.api.plans import Asked, plan
 from llmcalc.api.train import PARTS, TrainResult, train
-from llmcalc.catalog.find import card, gpu
+from llmcalc.catalog.find import card, cards, gpu
 from llmcalc.errors import ImpossibleError, UsageError
 from llmcalc.report.asjson import asjson
 
@@ -77,6 +77,26 @@ def test_gradient_accumulation_keeps_gradients_beside_activations() -> None:
     assert (one.micro_batches, four.micro_batches) == (1, 4)
     assert four.timeline[0].gradients == 2 * N
     assert one.timeline[0].gradients == 0
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"method": "qlora", "recompute": "full"},
+        {"method": "dora", "kernels": "eager", "loss": "chunked", "optimizer": "galore"},
+        {"framework": "megatron-lm", "shard": "zero3", "gpus": 4, "optimizer": "muon"},
+        {"framework": "litgpt", "method": "lora", "shard": "fsdp", "gpus": 2},
+    ],
+)
+def test_every_card_has_an_answer(asked: dict[str, Any]) -> None:
+    chosen = plan(Asked(seq=512, **asked))
+    for model in cards():
+        (found,) = train(model, chosen).results
+        held = found.per_gpu
+        assert min(getattr(held, name) for name in PARTS) >= 0
+        if not asked:
+            assert held.static == 16 * found.params == 16 * found.trainable
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -167,12 +167,14 @@ def test_a_machine_that_changed_meanwhile_is_measured_again(
     assert not found.disturbed
 
 
-def test_a_machine_that_never_rests_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_never_rests_gives_no_prediction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Bench, "_change", lambda _: -0.3)
     found = saved(run(monkeypatch, CALM)[0])
-    assert [one.reason for one in found.disturbed] == [
-        "weights were read at 70% of the speed that it is predicted from afterwards"
-    ]
+    assert [one.predicted_seconds for one in found.steps] == [None, None]
+    reasons = {one.figure: one.reason for one in found.refused}
+    assert reasons["prediction of the decode step"] == (
+        "weights were read at 70% of their first speed afterwards"
+    )
 
 
 def test_a_peak_refuses_what_exceeds_it() -> None:

@@ -68,7 +68,7 @@ def test_no_other_interval_does_much_better(
 def test_a_hundred_thousand_gpus_fail_twice_an_hour() -> None:
     """M = 50,677 · 3,600 / 100,000 = 1,824 s; Young: √(2·10·M) = 191 s between checkpoints.
 
-    Daly: 184 s, so 184 / (1,824 · e^(600/1824) · (e^(194/1824) − 1)) = 184 / (1,824 · 1.390 · 0.1122).
+    Daly: 184 s, so 184 / (1,824 · e^(600/1824) · (e^(194/1824) − 1)), which is 0.65.
     """
     found = goodput(100_000, checkpoint_seconds=10)
     assert 3600 / found.mtbf == pytest.approx(1.97, abs=0.01)

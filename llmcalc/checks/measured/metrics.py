@@ -26,6 +26,7 @@ from llmcalc.checks.measured.metric import (
     tokens,
     vllm_token,
 )
+from llmcalc.checks.measured.metrics_of_training_time import HOURS, TIMES
 
 _WEIGHTS = Metric(
     name="weights_gib",
@@ -219,37 +220,16 @@ METRICS: dict[str, tuple[Metric, ...]] = {
             needs=("room",),
             how="GiB of one step at its peak, of live tensors, reserved or on the device as stated",
         ),
-        Metric(
-            name="tok_s_gpu",
-            measured=cell("tok_s_gpu"),
-            predicted=scaled("trained_tokens_per_second", 1),
-            needs=("time",),
-            how="tokens a second of one GPU: rates reached, pipeline, exchanges, optimizer",
-        ),
-        Metric(
-            name="mfu_pct",
-            measured=cell("mfu_pct"),
-            predicted=scaled("mfu_pct", 1),
-            needs=("time",),
-            how="the same times 6N and attention whole, over the peak, as publishers count it",
-        ),
+        *TIMES,
         Metric(
             name="outcome",
             measured=ran,
             predicted=fits,
             needs=("devices",),
-            how="1 where the peak of a step is below the memory of the GPU, else 0",
+            how="1 where a step fits once the allocator has given back what it can, else 0",
             of_room=True,
         ),
     ),
-    "gpu_hours": (
-        Metric(
-            name="gpu_hours",
-            measured=cell("gpu_hours"),
-            predicted=scaled("gpu_hours", 1),
-            needs=("time",),
-            how="model FLOPs at the published MFU of the GPU, over the steady share of whole runs",
-        ),
-    ),
+    "gpu_hours": HOURS,
 }
 """By kind of file."""

@@ -77,7 +77,7 @@ def training(config: Cells) -> TrainingCase:
     shard = words.shard(config)
     gpus = whole(config, "gpus") or 1
     if not shard.stated:
-        missing["room"] = "the configuration of ZeRO is not stated"
+        missing["room"] = missing["devices"] = "the configuration of ZeRO is not stated"
     if method != "full" and framework.startswith("litgpt") and not text(config, "lora_rank"):
         missing["room"] = "rank and targets are not stated"
     quant = text(config, "quant")

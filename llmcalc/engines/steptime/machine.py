@@ -8,6 +8,7 @@ from llmcalc.errors import ImpossibleError
 from llmcalc.spec.gpu import GpuSpec
 from llmcalc.spec.utilisation import TrainingReach, Utilisation
 
+WIDE_BITS = 16
 NODE = 8
 """Devices of a node, where the spec does not say how far the link reaches."""
 
@@ -21,13 +22,17 @@ def reach_of(every: Utilisation, gpu: GpuSpec) -> TrainingReach:
 def machine(
     gpu: GpuSpec, reach: TrainingReach, *, bits: int = 16, network_gb_s: float | None = None
 ) -> Machine:
-    """The peaks of a GPU. Raises ImpossibleError where its spec lacks one."""
-    compute, bandwidth = peak_compute(gpu, bits), gpu.memory.bandwidth_gb_s
+    """The peaks of a GPU, in 16 bits where it has no fewer in floating point.
+
+    Raises ImpossibleError where its spec lacks one.
+    """
+    narrow = bits if gpu.compute.fp8 else max(bits, WIDE_BITS)
+    compute, bandwidth = peak_compute(gpu, narrow), gpu.memory.bandwidth_gb_s
     if compute is None or bandwidth is None:
         what = "rate" if compute is None else "bandwidth"
         raise ImpossibleError(f"the spec of {gpu.name} has no {what} to compute with")
     return Machine(
-        name=gpu.name, compute=compute, attention=peak_compute(gpu, 16) or compute,
+        name=gpu.name, compute=compute, attention=peak_compute(gpu, WIDE_BITS) or compute,
         bandwidth=bandwidth * GB, link=link(gpu, 2)[0],
         node=(gpu.link.max_gpus if gpu.link else None) or NODE,
         network=(network_gb_s or reach.network_gb_s) * GB, hop_seconds=reach.hop_seconds,

@@ -112,5 +112,4 @@ def _optimizer(work: Amounts, run: Run, machine: Machine) -> float:
     """Seconds to read and write weights, gradients and states."""
     split = run.parallel
     shared = split.dp * split.cp if run.dealt != "nothing" else 1
-    held = (work.weights - work.expert_weights * (1 - 1 / split.ep)) / (split.tp * split.pp)
-    return held / shared * run.state_bytes / machine.bandwidth
+    return traffic.held_weights(work, run) / shared * run.state_bytes / machine.bandwidth

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmcalc.engines.steptime.run import Dealt, Run, Schedule
+from llmcalc.engines.steptime.run import Dealt, Run
 from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.training import Sharding
 
@@ -15,12 +15,10 @@ BITS = 8
 
 def run_of(plan: Plan) -> Run:
     """The step of a plan; offloading is not timed."""
-    zero_bubble = plan.schedule in {"zb-h1", "zb-h2"}
-    schedule: Schedule = "interleaved" if plan.vpp > 1 else "1f1b"
     return Run(
         parallel=plan.parallel, seq=plan.seq, micro_batch=plan.micro_batch,
         micro_batches=plan.micro_batches, vpp=plan.vpp,
-        schedule="zero-bubble" if zero_bubble else schedule, dealt=DEALT[plan.sharding],
+        schedule=plan.schedule, dealt=DEALT[plan.sharding],
         layers_again=1.0 if plan.recompute == "full" else 0.0,
         attention_again=plan.recompute == "selective", adapters=plan.adapters is not None,
         weight_bytes=plan.frozen.bits / BITS if plan.adapters else plan.recipe.weights,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from llmcalc.engines.steptime.amounts import WIDE, Amounts
-from llmcalc.engines.steptime.run import Machine, Run
+from llmcalc.engines.steptime.run import Machine, Run, Schedule
 from llmcalc.formula import formula
 
 
@@ -27,14 +27,15 @@ def bubble(*, pp: int, m: int, v: int) -> float:
     return (pp - 1) / (m * v)
 
 
-ZERO_BUBBLE = 1 / 3
-"""ZB-H1 leaves a third of 1F1B's bubble at the same memory (arXiv:2401.10241, section 2.2)."""
+LEFT: dict[Schedule, float] = {"zb-h1": 1 / 3, "zb-h2": 0.0}
+"""Of 1F1B's bubble: a third at the same memory, none at more of it (arXiv:2401.10241, section 2).
+"""
 
 
 def idle(run: Run) -> float:
     """Idle over busy time of a run's pipeline; idle/(idle + busy) is (pp − 1)/(m·v + pp − 1)."""
     found: float = bubble(pp=run.parallel.pp, m=run.micro_batches, v=run.vpp)
-    return found * ZERO_BUBBLE if run.schedule == "zero-bubble" else found
+    return found * LEFT.get(run.schedule, 1.0)
 
 
 def tensor_seconds(work: Amounts, run: Run, machine: Machine) -> float:
@@ -82,6 +83,13 @@ def stage_seconds(work: Amounts, run: Run, machine: Machine) -> float:
     return 2 * run.vpp * size / (machine.link if near else machine.network)
 
 
+def held_weights(work: Amounts, run: Run) -> float:
+    """Weights of one rank before data ranks deal anything out; experts are dealt out first."""
+    split = run.parallel
+    dense = (work.weights - work.expert_weights) / split.tp
+    return (dense + work.expert_weights / (split.ep * split.expert_rows)) / split.pp
+
+
 def data_seconds(work: Amounts, run: Run, machine: Machine) -> float:
     """Of one step: gradients once, or weights for every pass of every micro-batch too.
 
@@ -91,7 +99,7 @@ def data_seconds(work: Amounts, run: Run, machine: Machine) -> float:
     ranks = split.dp * split.cp
     if ranks == 1:
         return 0.0
-    held = (work.weights - work.expert_weights * (1 - 1 / split.ep)) / (split.tp * split.pp)
+    held = held_weights(work, run)
     rate = machine.between(ranks, split.tp)
     hops = work.layers / split.pp * (ranks - 1) * machine.hop_seconds
     often, once = _exchanged(run)

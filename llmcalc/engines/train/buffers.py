@@ -40,8 +40,11 @@ def unit_gradient(ledger: Ledger, plan: Plan) -> int:
 
 
 def widened(ledger: Ledger, plan: Plan) -> int:
-    """Bytes of the largest quantised matrix in 16 bits, as products need it."""
-    if plan.adapters is None or not plan.adapters.quantised:
+    """Bytes of the largest quantised matrix in 16 bits, as products need it.
+
+    DoRA adds the product of its factors to a matrix, to take the norm of the sum.
+    """
+    if plan.adapters is None or not (plan.adapters.quantised or plan.adapters.magnitudes):
         return 0
     sizes = [
         operation.weight.numel
@@ -49,7 +52,8 @@ def widened(ledger: Ledger, plan: Plan) -> int:
         for operation in section.operations
         if isinstance(operation, (Matmul, GroupedMatmul))
     ]
-    return COMPUTED * max(sizes, default=0)
+    copies = plan.adapters.quantised + 2 * plan.adapters.magnitudes
+    return COMPUTED * copies * max(sizes, default=0)
 
 
 def one_of_each_shape(ledger: Ledger, plan: Plan) -> int:

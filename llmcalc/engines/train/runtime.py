@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from llmcalc.engines.train.plan import Plan
 from llmcalc.formula import formula
 
+FRAGMENTS = 0.03
+"""What the allocator cannot give back, as a share of live tensors: of public runs near the end of
+their GPU, Yi-34B under FSDP ran (me0256) and Llama-2-13B did not (oo0009); 0.027 to 0.031 tells
+them apart (llmcalc/measurements/training_memory.tsv and training_oom.tsv)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overhead:
@@ -30,6 +35,15 @@ class Overhead:
 def reserve_bytes(*, share: float, peak: int) -> int:
     """Bytes that the caching allocator holds beyond live tensors."""
     return int(share * peak)
+
+
+def least(taken: Overhead, peak: int) -> int:
+    """Bytes beyond a peak of live tensors that no effort of the allocator does without.
+
+    It frees what it only holds before it gives up (PyTorch documentation, CUDA memory management),
+    as far as blocks are whole.
+    """
+    return taken.total - taken.reserve + min(taken.reserve, int(FRAGMENTS * peak))
 
 
 def overhead(plan: Plan, peak: int) -> Overhead:

@@ -138,10 +138,11 @@ def _head(rank: Ledger, plan: Plan) -> tuple[int, int]:
             if section.kind == "last" and isinstance(operation, Matmul):
                 if operation.weight.component != "lm_head":
                     continue
-                of = {
-                    "tokens": activations.workload(plan).tokens,
-                    "vocabulary": operation.width,
-                    "width": rank.hidden_size,
-                }
-                return loss.forward(plan.loss, **of), loss.backward(plan.loss, **of)
+                head = loss.Head(
+                    tokens=activations.workload(plan).tokens,
+                    vocabulary=operation.width,
+                    width=rank.hidden_size,
+                    trained=plan.adapters is None or "head" in plan.adapters.trained,
+                )
+                return loss.forward(plan.loss, head), loss.backward(plan.loss, head)
     return 0, 0

@@ -79,7 +79,7 @@ def _adapted(ledger: Ledger, plan: Plan) -> Iterator[Tensor]:
                     yield Tensor(weight.shape, section.times, False, plan.data_ranks)
             if section.stream != "tower":
                 for shape in factors(operation, adapters):
-                    yield Tensor(shape, section.times, True, plan.data_ranks)
+                    yield Tensor(shape, section.times, len(shape) > 1, plan.data_ranks)
 
 
 def factors(operation: Operation, adapters: Adapters) -> tuple[tuple[int, ...], ...]:

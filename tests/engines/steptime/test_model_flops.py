@@ -41,12 +41,9 @@ def test_a_causal_mask_leaves_half_of_the_scores() -> None:
 
 
 def test_llm_foundry_s_mfu_follows_from_its_tokens_a_second() -> None:
-    """All 216 rows as far as they are printed: tokens a second whole, MFU to 0.01 %.
-
-    That is within 0.1 % of all rows of more than 500 tokens a second.
-    """
+    """All 216 rows within 0.1 %, or one token of those that are printed: six have under 1,000."""
     (path,) = (one for one in shipped() if one.endswith("training_throughput.tsv"))
-    found = 0
+    found = within = 0
     for row in read(path):
         if not row.config["framework"].startswith("llm-foundry"):
             continue
@@ -59,12 +56,11 @@ def test_llm_foundry_s_mfu_follows_from_its_tokens_a_second() -> None:
         tokens = float(row.measured["tok_s_gpu"])
         mfu = 100 * utilisation(flops=tokens * per_token, seconds=1, gpus=1, peak=peak)
         printed = float(row.measured["mfu_pct"])
-        rounded = 0.5 / tokens + 0.005 / printed + 1e-4
-        assert mfu == pytest.approx(printed, rel=rounded), row.id
-        if tokens > 500:
-            assert mfu == pytest.approx(printed, rel=0.001), row.id
+        assert mfu == pytest.approx(printed, rel=max(0.001, 1 / tokens)), row.id
+        within += abs(mfu / printed - 1) <= 0.001
         found += 1
     assert found == 216
+    assert within >= 210
 
 
 @pytest.mark.parametrize(("convention", "attention"), [("full", 12), ("causal", 6), ("6n", 0)])

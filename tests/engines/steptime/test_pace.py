@@ -8,9 +8,10 @@ import pytest
 
 from llmcalc.blueprint import lower
 from llmcalc.blueprint.parallel import Parallel
-from llmcalc.catalog.find import card
+from llmcalc.catalog.find import card, gpu
 from llmcalc.engines.steptime import traffic
 from llmcalc.engines.steptime.amounts import Amounts, amounts
+from llmcalc.engines.steptime.machine import machine
 from llmcalc.engines.steptime.pace import train_step
 from llmcalc.engines.steptime.run import Machine, Run
 from llmcalc.spec.utilisation import TrainingReach, Utilisation
@@ -57,7 +58,8 @@ def test_a_pipeline_idles_for_p_less_one_micro_batches() -> None:
     assert step.bubble / step.seconds == pytest.approx(3 / 11)
     chunks = replace(run, vpp=3)
     assert traffic.idle(chunks) == pytest.approx(3 / 24)
-    assert traffic.idle(replace(run, schedule="zero-bubble")) == pytest.approx(3 / 24)
+    assert traffic.idle(replace(run, schedule="zb-h1")) == pytest.approx(3 / 24)
+    assert traffic.idle(replace(run, schedule="zb-h2")) == 0.0
 
 
 def test_tensor_ranks_sum_forward_and_backward() -> None:
@@ -123,6 +125,22 @@ def test_recomputation_adds_a_forward_and_adapters_leave_out_the_gradients_of_we
     kept = amounts(ledger, replace(run, attention_again=True))
     assert kept.matmul == whole.matmul
     assert kept.attention == again.attention
+
+
+def test_a_rank_holds_its_share_of_weights_and_experts() -> None:
+    """100 dense and 800 expert weights: TP 2, EP 4 hold 50 + 200; TP 4 alone 25 + 200."""
+    work = replace(WORK, weights=900, expert_weights=800)
+    both = replace(ALONE, parallel=Parallel(tp=2, ep=4, dp=2))
+    assert traffic.held_weights(work, both) == 250
+    alone = replace(ALONE, parallel=Parallel(tp=4))
+    assert traffic.held_weights(work, alone) == 225
+
+
+def test_a_gpu_without_fp8_computes_in_16_bits() -> None:
+    ampere = gpu("a100-sxm4-80gb")
+    assert machine(ampere, REACH, bits=8).compute == 312e12
+    hopper = machine(gpu("h100-sxm5-80gb"), REACH, bits=8)
+    assert (hopper.compute, hopper.attention) == (1979e12, 989e12)
 
 
 def test_experts_are_counted_apart() -> None:

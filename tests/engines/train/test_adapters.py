@@ -42,7 +42,25 @@ class Adapted(nn.Module):
         return out
 
 
-def _twin(name: str, targets: set[str], dropout: float, kernel: Kernel) -> int:
+class Scaled(Adapted):
+    """DoRA as PEFT writes it: both products times a learned length over that of W + B·A."""
+
+    def __init__(self, base: nn.Linear, dropout: float) -> None:
+        super().__init__(base, dropout)
+        self.length = nn.Parameter(torch.ones(base.out_features))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The norm is no part of the graph."""
+        with torch.no_grad():
+            norm = (self.base.weight + self.b.weight @ self.a.weight).norm(dim=1)
+        scale = self.length / norm
+        whole: Tensor = self.base(x)
+        return whole + (scale - 1) * whole + scale * self.b(self.a(x))
+
+
+def _twin(
+    name: str, targets: set[str], dropout: float, kernel: Kernel, kind: type[Adapted] = Adapted
+) -> int:
     """Bytes that autograd saves in one layer with adapters."""
     (layer,) = layers(card(name), batch=BATCH, tokens=SEQ, kernel=kernel)
     layer.module.requires_grad_(requires_grad=False)
@@ -51,7 +69,7 @@ def _twin(name: str, targets: set[str], dropout: float, kernel: Kernel) -> int:
             base = getattr(parent, NAMES[target], None)
             if isinstance(base, nn.Linear):
                 with torch.device("meta"):
-                    setattr(parent, NAMES[target], Adapted(base, dropout).bfloat16())
+                    setattr(parent, NAMES[target], kind(base, dropout).bfloat16())
     run = layer.prepared()
     shared = [one for both in run.rotations.values() for one in both]
     x = layer.input(grad=True)
@@ -92,6 +110,16 @@ def test_kept_bytes_equal_the_twin_s(
         targets = targets - {"gate"}
     ours = _ours(name, _plan(targets, dropout, kernel=kernel))
     assert ours == _twin(name, targets, dropout, kernel)
+
+
+@pytest.mark.parametrize("targets", [{"q"}, {"q", "k", "v", "o", "gate", "up", "down"}])
+def test_dora_keeps_both_products_of_each_target(targets: set[str]) -> None:
+    ours = _ours("llama3-8b", _plan(targets, 0.0, "dora"))
+    theirs = _twin("llama3-8b", targets, 0.0, "sdpa", Scaled)
+    # Each length and each quotient once, as large as one output, whatever the batch.
+    outputs = {"q": 4096, "k": 1024, "v": 1024, "o": 4096, "gate": 14336, "up": 14336, "down": 4096}
+    small = sum(2 * outputs[one] for one in targets)
+    assert 0 <= theirs - ours <= 4 * small
 
 
 def test_quantised_products_keep_their_inputs() -> None:

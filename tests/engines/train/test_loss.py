@@ -12,9 +12,11 @@ import torch.nn.functional as F  # noqa: N812  the usual name
 
 import llmcalc
 from llmcalc.engines.train import loss
+from llmcalc.spec.framework import Losses
 
 ROWS = Path(llmcalc.__file__).parent / "measurements" / "training_memory.tsv"
 TOKENS, V, D = 32, 128, 16
+KINDS: tuple[Losses, ...] = ("eager", "chunked")
 
 
 def _kept(make: object) -> int:
@@ -36,14 +38,14 @@ def _kept(make: object) -> int:
 def test_the_float32_loss_keeps_its_log_softmax_beside_two_copies_of_the_logits() -> None:
     kept = _kept(lambda logits, labels: F.cross_entropy(logits.float(), labels))
     assert kept == 4 * TOKENS * V
-    found = loss.forward("eager", tokens=TOKENS, vocabulary=V, width=D)
+    found = loss.forward("eager", loss.Head(TOKENS, V, D))
     assert found == kept + (2 + 4) * TOKENS * V  # 16-bit logits and their float32 copy
 
 
 def test_the_16_bit_loss_keeps_two_bytes_beside_logits_and_their_shifted_copy() -> None:
     kept = _kept(F.cross_entropy)
     assert kept == 2 * TOKENS * V
-    found = loss.forward("plain", tokens=TOKENS, vocabulary=V, width=D)
+    found = loss.forward("plain", loss.Head(TOKENS, V, D))
     assert found == kept + (2 + 2) * TOKENS * V
 
 
@@ -61,7 +63,7 @@ def test_a_fused_loss_writes_its_gradient_over_the_logits() -> None:
     rows = list(_measured("Liger cross_entropy"))
     assert len(rows) == 6
     for tokens, vocabulary, size in rows:
-        ours = loss.backward("fused", tokens=tokens, vocabulary=vocabulary, width=1)
+        ours = loss.backward("fused", loss.Head(tokens, vocabulary, 1))
         assert size / 2 == pytest.approx(ours, rel=0.01)
 
 
@@ -74,7 +76,23 @@ def test_more_tokens_cost_plain_torch_6_bytes_a_16_bit_logit() -> None:
 
 
 def test_chunks_make_logits_no_larger_than_the_hidden_states() -> None:
-    whole = loss.at_once("eager", tokens=8192, vocabulary=128_256, width=4096)
-    some = loss.at_once("chunked", tokens=8192, vocabulary=128_256, width=4096)
+    whole, some = (loss.at_once(kind, loss.Head(8192, 128_256, 4096)) for kind in KINDS)
     assert whole == 8192
     assert some == 262  # 8192 · 4096 / 128256, rounded up
+
+
+def test_a_loss_that_projects_makes_the_head_s_gradient_itself() -> None:
+    """Liger: the head, three gradients of it, hidden states with theirs, and logits of a chunk."""
+    rows = list(_measured("Liger fused_linear_cross_entropy"))
+    assert len(rows) == 4
+    for tokens, vocabulary, size in rows:
+        ours = loss.backward("linear", loss.Head(tokens, vocabulary, 4096))
+        around = 2 * vocabulary * 4096 + 2 * 2 * tokens * 4096
+        assert ours + around == pytest.approx(size, rel=0.1)
+
+
+def test_a_frozen_head_has_no_gradient() -> None:
+    trained, frozen = (
+        loss.backward("linear", loss.Head(TOKENS, V, D, trained)) for trained in (True, False)
+    )
+    assert trained - frozen == 3 * 2 * V * D

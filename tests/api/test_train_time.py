@@ -1,0 +1,88 @@
+"""The time and cost of a plan: keys agree with each other, and with hand calculation."""
+
+from __future__ import annotations
+
+import pytest
+
+from llmcalc.api import plans
+from llmcalc.api.train_time import Asked, TrainTime, train_time
+from llmcalc.blueprint import lower
+from llmcalc.catalog.find import card, gpu
+from llmcalc.errors import ImpossibleError
+
+PEAK = 989e12
+
+
+def _asked(said: Asked | None = None, **plan: object) -> TrainTime:
+    chosen = plans.plan(plans.Asked(**{"gpus": 8, "shard": "fsdp", "seq": 4096} | plan))  # type: ignore[arg-type]
+    return train_time(lower(card("llama3-8b")), chosen, gpu("h100-sxm5-80gb"), said or Asked())
+
+
+def test_a_given_mfu_is_what_comes_out() -> None:
+    """8 GPUs · 4,096 tokens: seconds are FLOPs over 8 · 989 TFLOP/s · 40 %."""
+    found = _asked(Asked(mfu=0.4))
+    assert found.mfu == pytest.approx(0.4)
+    assert found.step_seconds == pytest.approx(found.flops_per_step / (8 * PEAK * 0.4))
+    assert found.tokens_per_step == 8 * 4096
+    rate = 8 * 4096 / found.step_seconds / 8
+    assert found.tokens_per_second_per_gpu == pytest.approx(rate)
+    assert found.error_p50 is None
+
+
+def test_a_fitted_step_is_the_sum_of_its_parts_and_says_how_sure_it_is() -> None:
+    found = _asked()
+    assert sum(found.parts.values()) == pytest.approx(found.step_seconds)
+    assert found.published.p10 * 0.7 < found.mfu < found.published.p90 * 1.3
+    assert found.error_p50
+    assert found.error_p90
+
+
+def test_flops_of_a_step_are_six_n_and_attention() -> None:
+    """Llama-3-8B: 7.505 B weights that multiply, 12 · 32 · 4,096 · 4,096 for each token."""
+    found = _asked()
+    per_token = 6 * 7_504_658_432 + 12 * 32 * 4096 * 4096
+    assert found.flops_per_step == pytest.approx(8 * 4096 * per_token, rel=1e-4)
+
+
+def test_recomputation_costs_hardware_flops_but_no_model_flops() -> None:
+    plain, again = _asked(), _asked(recompute="full")
+    assert again.flops_per_step == plain.flops_per_step
+    assert again.hardware_flops_per_step > 1.3 * plain.hardware_flops_per_step
+    assert again.step_seconds > plain.step_seconds
+
+
+def test_adapters_need_two_thirds_of_the_products() -> None:
+    whole, lora = _asked(), _asked(method="lora", shard="ddp")
+    assert lora.flops_per_step < 0.75 * whole.flops_per_step
+    assert lora.tokens_per_second_per_gpu > whole.tokens_per_second_per_gpu
+
+
+def test_a_run_costs_its_hours() -> None:
+    """1.5 billion tokens at 3 dollars a GPU-hour."""
+    found = _asked(Asked(tokens=1_500_000_000, mfu=0.4, price=3.0))
+    assert found.totals
+    steps = -(-1_500_000_000 // (8 * 4096))
+    hours = 8 * steps * found.step_seconds / found.goodput / 3600
+    assert found.totals.gpu_hours == pytest.approx(hours)
+    assert found.totals.cost == pytest.approx(3 * hours)
+    assert found.totals.energy_kwh == pytest.approx(0.7 * hours)
+    assert found.whole_run_gpu_hours
+    assert found.whole_run_gpu_hours > found.totals.gpu_hours
+
+
+def test_samples_and_epochs_make_tokens() -> None:
+    """1,000 samples of 4,096, three times, rows half filled."""
+    found = _asked(Asked(samples=1000, epochs=3, packing=0.5))
+    assert found.totals
+    assert found.totals.tokens == 1000 * 3 * 4096 * 2
+
+
+@pytest.mark.parametrize("said", [Asked(mfu=0.0), Asked(mfu=1.1), Asked(packing=0.0)])
+def test_shares_that_are_none_are_refused(said: Asked) -> None:
+    with pytest.raises(ImpossibleError):
+        _asked(said)
+
+
+def test_slow_networks_cost_time() -> None:
+    fast, slow = _asked(gpus=64), _asked(Asked(network_gb_s=1.0), gpus=64)
+    assert slow.parts["gradients"] > fast.parts["gradients"]
