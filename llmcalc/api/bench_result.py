@@ -25,7 +25,7 @@ HOW = {
     "weights": "random, layers cut to what fits; of experts those that a random choice visits",
     "mbu": "bytes of weights and cache over the time, against the spec's peak, or the read "
     "bandwidth where none is known",
-    "predicted": "bytes over the rates measured here, plus the launch of each operator",
+    "predicted": "bytes over the rates measured here, plus the time of each operator",
 }
 
 
@@ -68,6 +68,7 @@ class BenchResult:
     decode: DecodeResult
     matmul: tuple[MatmulRate, ...]
     launch_seconds: float | None
+    operator_seconds: float | None
     allreduce: tuple[Bandwidth, ...]
     streams: tuple[StreamRate, ...]
     attention: tuple[AttentionRate, ...]
@@ -101,6 +102,7 @@ def result(found: Measurement, *, model: str | None, path: str | None) -> BenchR
         triad_gb_s=found.triad_gb_s, peak_gb_s=peak,
         fraction_of_peak=read / peak if read and peak else None, decode=_decode(found),
         matmul=found.matmuls, launch_seconds=found.launch_seconds,
+        operator_seconds=found.operator_seconds,
         allreduce=tuple(
             Bandwidth(bytes=one.bytes, gb_s=one.bus_gb_s)
             for one in found.collectives

@@ -54,6 +54,7 @@ def _summary(found: Measurement) -> Table:
         ("weights, one token", found.weights_gb_s, "GB/s"),
         ("cache, one query", found.kv_gb_s, "GB/s"),
         ("launch", _microseconds(found.launch_seconds), "microseconds"),
+        ("operator", _microseconds(found.operator_seconds), "microseconds"),
     ]
     return Table(
         title=found.device,

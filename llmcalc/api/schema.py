@@ -18,6 +18,7 @@ RESULTS = {
     "speed": "llmcalc.api.speed:SpeedResult",
     "fit": "llmcalc.api.fit:FitResult",
     "train": "llmcalc.api.train:TrainResult",
+    "rlhf": "llmcalc.api.rlhf:RlhfResult",
     "check": "llmcalc.api.check:CheckResult",
     "validate": "llmcalc.api.validate:ValidateResult",
     "bench": "llmcalc.api.bench_result:BenchResult",

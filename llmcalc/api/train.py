@@ -1,4 +1,4 @@
-"""`train`: what one training step holds on each GPU, and when it needs most."""
+"""`train`: what one training step holds on each GPU and when, how long it takes, what it costs."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ from typing import Literal
 
 from llmcalc.api import train_tables as tables
 from llmcalc.api.bands import step_band
+from llmcalc.api.train_time import Asked, TrainTime, train_time
 from llmcalc.blueprint import lower
 from llmcalc.blueprint.operations import GroupedMatmul, Ledger
 from llmcalc.engines import params as counting
 from llmcalc.engines.capacity import capacity
+from llmcalc.engines.goodput import DEVICE_MTBF_HOURS
 from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.train.runtime import Overhead, least, overhead
 from llmcalc.engines.train.timeline import Line, Moment, Phase, fullest, timelines
 from llmcalc.engines.train.trained import count
 from llmcalc.engines.training import SHARDED, Sharding
+from llmcalc.errors import ImpossibleError, UsageError
 from llmcalc.formula import quietly, record_sum
 from llmcalc.planner.fit import Verdict, judged
 from llmcalc.report.model import Report
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
 
+NOTHING = Asked()
+"""Of the run around a step, what is not said."""
 PARTS = (
     "weights", "gradients", "master_weights", "optimizer", "activations", "logits", "buffers",
 )  # fmt: skip
@@ -95,6 +100,19 @@ class TrainResult:
     free: int | None
     """Capacity less the peak; negative where it does not fit."""
     verdict: Verdict | None
+    flops_per_step: float | None
+    """That the model needs, attention whole, as MFU is published; this and all that takes time is
+    None without a GPU, or with one whose rates nobody states."""
+    step_seconds: float | None
+    tokens_per_second_per_gpu: float | None
+    mfu: float | None
+    total_seconds: float | None
+    """Of the whole run, with failures; None without an amount to train on."""
+    gpu_hours: float | None
+    cost: float | None
+    """None without a price."""
+    time: TrainTime | None
+    """All that is known of the time."""
     basis: Literal["modelled"]
     error_p50: float | None
     """Median relative error of peaks like this one on public measurements, if there are any."""
@@ -104,12 +122,20 @@ class TrainResult:
 
 
 def train(
-    card: ModelCard, plan: Plan, *, gpu: GpuSpec | None = None, chart: bool = False
+    card: ModelCard,
+    plan: Plan,
+    *,
+    gpu: GpuSpec | None = None,
+    asked: Asked = NOTHING,
+    chart: bool = False,
 ) -> Report:
-    """The memory of one step of a plan, on the GPU that holds most, with a chart of the step.
+    """The memory of one step of a plan on the GPU that holds most; the time and cost on a GPU.
 
-    Raises ImpossibleError for a split that the model does not allow.
+    Raises ImpossibleError for a split that the model does not allow, UsageError where what is
+    asked of the run makes no sense.
     """
+    if gpu is None and asked != NOTHING:
+        raise UsageError("a run takes time on a GPU", hint="name it: --gpu h100")
     ledger = lower(card, training=True)
     with quietly():
         lines = timelines(ledger, plan)
@@ -120,6 +146,8 @@ def train(
     offered = capacity(gpu).bytes if gpu else None
     band = step_band(plan.framework, _method(plan), experts=_has_experts(ledger))
     per_gpu = _per_gpu(line, taken)
+    timed, untimed = _timed(ledger, plan, gpu, asked)
+    totals = timed.totals if timed else None
     result = TrainResult(
         model=card.name, params=total, trainable=trainable, method=_method(plan),
         precision=plan.recipe.name, optimizer=plan.optimizer.name, shard=plan.sharding,
@@ -128,15 +156,43 @@ def train(
         timeline=tuple(_point(one) for one in line.moments),
         bytes_per_parameter=_bytes_per_parameter(plan), micro_batches=plan.micro_batches,
         capacity=offered, free=offered - per_gpu.peak if offered else None,
-        verdict=_verdict(line.peak.total, taken, offered) if offered else None, basis="modelled",
+        verdict=_verdict(line.peak.total, taken, offered) if offered else None,
+        flops_per_step=timed and timed.flops_per_step, step_seconds=timed and timed.step_seconds,
+        tokens_per_second_per_gpu=timed and timed.tokens_per_second_per_gpu,
+        mfu=timed and timed.mfu, total_seconds=totals and totals.seconds,
+        gpu_hours=totals and totals.gpu_hours, cost=totals and totals.cost, time=timed,
+        basis="modelled",
         error_p50=band.p50 if band else None,
         error_p90=band.p90 if band else None,
-        assumptions=_assumptions(plan, gpu),
+        assumptions=_assumptions(plan, gpu) | untimed,
     )  # fmt: skip
     return Report(
         command="train", results=(result,), tables=tables.tables(result, chart=chart),
         assumptions=tuple(f"{name}: {value}" for name, value in result.assumptions.items()),
     )  # fmt: skip
+
+
+def _timed(
+    ledger: Ledger, plan: Plan, gpu: GpuSpec | None, asked: Asked
+) -> tuple[TrainTime | None, dict[str, str]]:
+    """The time of a plan, or why there is none where nobody asked for it in particular."""
+    if gpu is None:
+        return None, {}
+    try:
+        return train_time(ledger, plan, gpu, asked), _run_assumptions(plan, asked)
+    except ImpossibleError as error:
+        if asked != NOTHING:
+            raise
+        return None, {"no time": str(error)}
+
+
+def _run_assumptions(plan: Plan, asked: Asked) -> dict[str, str]:
+    named = {"not timed": "transfers to and from the host"} if plan.offload != "none" else {}
+    if asked.tokens or asked.samples:
+        hours = asked.mtbf_hours or DEVICE_MTBF_HOURS
+        said = "" if asked.mtbf_hours else ", as in Llama 3's run"
+        named["failures"] = f"one in {hours:,.0f} hours of a GPU{said}"
+    return named
 
 
 def _verdict(live: int, taken: Overhead, offered: int) -> Verdict:

@@ -1,21 +1,29 @@
-"""How `train` looks: the parts of the peak, and a chart of the step."""
+"""How `train` looks: the parts of the peak, a chart of the step, its time and the whole run."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from llmcalc.report.model import Column, Table
+from llmcalc.report.model import Column, Table, Value
 
 if TYPE_CHECKING:
     from llmcalc.api.train import Point, TrainResult
+    from llmcalc.api.train_time import TrainTime
 
+DAY = 86_400
+RATES = (Column(key="name", title=""), Column(key="value", title="value", unit="rate"))
 WIDTH = 32
 """Cells of the longest bar."""
 
 
 def tables(result: TrainResult, *, chart: bool) -> tuple[Table, ...]:
-    """The parts of the peak, and the step if it is asked for."""
-    return (_memory(result), *((_timeline(result.timeline),) if chart else ()))
+    """The parts of the peak, the step if it is asked for, and the time where a GPU is named."""
+    return (
+        _memory(result),
+        *((_timeline(result.timeline),) if chart else ()),
+        *((_time(result.time),) if result.time else ()),
+        *((_run(result.time),) if result.time and result.time.totals else ()),
+    )
 
 
 def _memory(result: TrainResult) -> Table:
@@ -62,6 +70,49 @@ def _timeline(points: tuple[Point, ...]) -> Table:
             for point in points
         ),
     )
+
+
+def _time(time: TrainTime) -> Table:
+    """One step, and what its seconds go to."""
+    rows: list[tuple[str, Value]] = [
+        ("seconds of a step", time.step_seconds),
+        *((f"- {name}", seconds) for name, seconds in time.parts.items() if seconds),
+        ("tokens of a step", time.tokens_per_step),
+        ("tokens a second, each GPU", time.tokens_per_second_per_gpu),
+        ("PFLOP of a step", time.flops_per_step / 1e15),
+        ("MFU", time.mfu),
+        ("HFU, with recomputation", time.hfu),
+    ]
+    seen = time.published
+    note = f"published runs of this size: MFU {seen.p50:.2f} ({seen.p10:.2f} to {seen.p90:.2f})"
+    if time.error_p50 is not None and time.error_p90 is not None:
+        note = (
+            f"modelled, off {100 * time.error_p50:.0f} % (p90 {100 * time.error_p90:.0f} %)"
+            f" on publishers not fitted; {note}"
+        )
+    return Table(title="time of a step", columns=RATES, rows=tuple(rows), note=note)
+
+
+def _run(time: TrainTime) -> Table:
+    """The whole run."""
+    all_of_it = time.totals
+    assert all_of_it is not None  # noqa: S101  asked by the caller
+    rows: list[tuple[str, Value]] = [
+        ("steps", all_of_it.steps),
+        ("days", all_of_it.seconds / DAY),
+        ("GPU-hours", all_of_it.gpu_hours),
+        ("GPU-hours as publishers count", time.whole_run_gpu_hours),
+        ("cost", all_of_it.cost),
+        ("MWh of the GPUs, at most", (all_of_it.energy_kwh or 0) / 1000 or None),
+        ("goodput", time.goodput),
+        ("failures a day", time.failures_per_day),
+        ("minutes between checkpoints", time.checkpoint_interval / 60),
+    ]
+    return Table(
+        title=f"the run, {all_of_it.tokens:,} tokens", columns=RATES,
+        rows=tuple(row for row in rows if row[1] is not None),
+        note="publishers' GPU-hours hold evaluation, restarts and trials beside steady training",
+    )  # fmt: skip
 
 
 def _off(result: TrainResult) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from llmcalc.blueprint.operations import Ledger
@@ -18,7 +19,7 @@ from llmcalc.engines.steptime.published import published_mfu, whole_run
 from llmcalc.engines.steptime.run import Run
 from llmcalc.engines.steptime.totals import Totals, computed_tokens, gpu_hours, totals
 from llmcalc.engines.train.plan import Plan
-from llmcalc.errors import ImpossibleError
+from llmcalc.errors import ImpossibleError, UsageError
 from llmcalc.spec.gpu import GpuSpec
 from llmcalc.spec.utilisation import PublishedMfu, Utilisation
 
@@ -35,19 +36,22 @@ class Asked:
 
     tokens: int | None = None
     samples: int | None = None
-    epochs: float = 1.0
-    packing: float = 1.0
-    """Share of each row that is no padding, where samples are given."""
+    epochs: float | None = None
+    """Over the samples; None: 1."""
+    packing: float | None = None
+    """Share of each row that is no padding, where samples are given; None: 1."""
     mfu: float | None = None
     """Of model FLOPs, as a share; None: from the rates that public runs reach."""
     price: float | None = None
     """Of one GPU for an hour."""
     network_gb_s: float | None = None
     """Of each GPU's card to other nodes."""
-    mtbf_hours: float = failures.DEVICE_MTBF_HOURS
+    mtbf_hours: float | None = None
+    """Of one GPU; None: failures.DEVICE_MTBF_HOURS."""
     checkpoint_seconds: float | None = None
     """That a checkpoint stops training for; None: all states at STORAGE_GB_S."""
-    restart_seconds: float = failures.RESTART_SECONDS
+    restart_seconds: float | None = None
+    """None: failures.RESTART_SECONDS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +89,10 @@ class TrainTime:
 def train_time(ledger: Ledger, plan: Plan, gpu: GpuSpec, asked: Asked) -> TrainTime:
     """Time and cost of a plan on so many of a GPU.
 
-    Raises ImpossibleError where the spec has no rate, or shares and times make no sense.
+    Raises UsageError for an amount said twice or a share that is none, ImpossibleError where the
+    spec has no rate, or the job fails faster than it saves.
     """
-    if not 0 < asked.packing <= 1 or (asked.mfu is not None and not 0 < asked.mfu <= 1):
-        raise ImpossibleError("packing and MFU are shares: above 0, at most 1")
+    _sensible(asked)
     every = data.utilisation()
     run = run_of(plan)
     work = amounts(ledger, run)
@@ -115,6 +119,28 @@ def train_time(ledger: Ledger, plan: Plan, gpu: GpuSpec, asked: Asked) -> TrainT
     )  # fmt: skip
 
 
+def _sensible(asked: Asked) -> None:
+    """Raises UsageError where what is said contradicts itself, or is no amount."""
+    if asked.tokens is not None and asked.samples is not None:
+        raise UsageError("--tokens and --samples both say how much", hint="give one of them")
+    if asked.samples is None and (asked.epochs, asked.packing) != (None, None):
+        raise UsageError(
+            "epochs and packing are those of samples", hint="add --samples, or count --tokens"
+        )
+    for name in ("packing", "mfu"):
+        share = getattr(asked, name)
+        if share is not None and not 0 < share <= 1:
+            raise UsageError(f"{name} is a share: above 0, at most 1", hint="write 40 % as 0.4")
+    for name in ("tokens", "samples", "epochs", "network_gb_s", "mtbf_hours"):
+        amount = getattr(asked, name)
+        if amount is not None and not 0 < amount < inf:
+            raise UsageError(f"{name.split('_')[0]} is {amount}: not above 0")
+    for name in ("price", "checkpoint_seconds", "restart_seconds"):
+        amount = getattr(asked, name)
+        if amount is not None and not 0 <= amount < inf:
+            raise UsageError(f"{name.split('_')[0]} is {amount}: below 0, or no number")
+
+
 def _step(
     work: Amounts, run: Run, plan: Plan, gpu: GpuSpec, every: Utilisation, asked: Asked
 ) -> TrainStep:
@@ -132,8 +158,10 @@ def _goodput(work: Amounts, gpus: int, asked: Asked) -> failures.Goodput:
             params=work.weights, bytes=failures.STATE_BYTES, rate=rate
         )
     return failures.goodput(
-        gpus, checkpoint_seconds=stops, restart_seconds=asked.restart_seconds,
-        mtbf_hours=asked.mtbf_hours,
+        gpus, checkpoint_seconds=stops,
+        restart_seconds=failures.RESTART_SECONDS if asked.restart_seconds is None
+        else asked.restart_seconds,
+        mtbf_hours=asked.mtbf_hours or failures.DEVICE_MTBF_HOURS,
     )  # fmt: skip
 
 
@@ -143,8 +171,9 @@ def _totals(
     tokens = asked.tokens
     if tokens is None and asked.samples:
         tokens = computed_tokens(
-            samples=asked.samples, epochs=asked.epochs, seq=run.seq, packing=asked.packing
-        )
+            samples=asked.samples, epochs=asked.epochs or 1.0, seq=run.seq,
+            packing=asked.packing or 1.0,
+        )  # fmt: skip
     if not tokens:
         return None
     if share <= 0:

@@ -29,6 +29,7 @@ class Rates(Protocol):
     """What was measured apart before, in GB/s and seconds; None where it was refused."""
 
     launch: float | None
+    operator: float | None
 
     def read_gb_s(self) -> float | None:
         """Memory."""
@@ -104,7 +105,8 @@ class Decode:
         guess = predicted(
             weight_bytes=step.weight_bytes, kv_bytes=step.kv_bytes,
             operators=1 if graph else operators, weights=self.rates.weights_gb_s(batch),
-            kv=self.rates.kv_gb_s(self.kernel, context), launch=self.rates.launch,
+            kv=self.rates.kv_gb_s(self.kernel, context),
+            launch=self.rates.launch if graph else self.rates.operator,
         )  # fmt: skip
         return StepRate(
             model=self.card.name, layers=len(layer_names(card.layers)),

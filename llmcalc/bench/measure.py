@@ -44,6 +44,7 @@ class Bench:
         self.shapes, self.cache = matrices(card), cache_shape(card)
         self.dtype: Dtype = "bf16"
         self.launch: float | None = None
+        self.operator: float | None = None
         self.streams: list[StreamRate] = []
         self.matmuls: list[MatmulRate] = []
         self.attention: list[AttentionRate] = []
@@ -103,8 +104,9 @@ class Bench:
                 )
 
     def _launch(self) -> None:
-        found = self._tried(launch.FIGURE, partial(launch.launch_seconds, self.judge))
-        self.launch = found[0] if found else None
+        empty = self._tried(launch.LAUNCH, partial(launch.launch_seconds, self.judge))
+        usual = self._tried(launch.OPERATOR, partial(launch.operator_seconds, self.judge))
+        self.launch, self.operator = next(iter(empty), None), next(iter(usual), None)
 
     def _choose(self) -> None:
         """The format of decode steps: bf16, but fp32 on a CPU that emulates bf16."""

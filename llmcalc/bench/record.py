@@ -32,6 +32,7 @@ def recorded(bench: Bench, name: str, gpu: str | None) -> Measurement:
         kv_gb_s=best.gb_s if best else None,
         kv_kernel=best.kernel if best else None,
         launch_seconds=bench.launch,
+        operator_seconds=bench.operator,
         streams=tuple(bench.streams),
         matmuls=tuple(bench.matmuls),
         attention=tuple(bench.attention),

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from llmcalc.bench.buffers import noise
 from llmcalc.bench.clock import wait
@@ -15,26 +13,11 @@ from llmcalc.bench.device import Device
 from llmcalc.bench.judge import Judge, Refused
 from llmcalc.bench.memory import kv_bytes, remembered
 from llmcalc.bench.model import weight_bytes
+from llmcalc.bench.operators import called
 from llmcalc.bench.samples import Samples
 from llmcalc.spec.card import ModelCard
 from llmcalc.twin.model import ModelTwin
 from llmcalc.twin.setting import Pass
-
-
-class Operators(TorchDispatchMode):
-    """Counts the operators that torch calls inside; views compute nothing."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.count = 0
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        """Count and call."""
-        del types
-        self.count += not func.is_view
-        return func(*args, **kwargs or {})
 
 
 class Step:
@@ -60,10 +43,7 @@ class Step:
 
     def operators(self) -> int:
         """That a step calls."""
-        counter = Operators()
-        with counter:
-            self()
-        return counter.count
+        return called(self)
 
 
 def stepped(step: Step, judge: Judge, figure: str, *, graph: bool) -> Samples:

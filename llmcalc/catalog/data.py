@@ -9,6 +9,7 @@ from llmcalc.catalog.policy import remark_free, resolved, split_group
 from llmcalc.catalog.shelf import Shelf, canonical
 from llmcalc.catalog.suggest import nearest
 from llmcalc.errors import UsageError
+from llmcalc.spec.algorithm import Algorithm
 from llmcalc.spec.efficiency import Efficiency
 from llmcalc.spec.framework import Framework
 from llmcalc.spec.optimizer import Optimizer
@@ -30,6 +31,7 @@ UTILISATIONS: Shelf[Utilisation] = Shelf(
 RECIPES: Shelf[Recipe] = Shelf(kind=Recipe, word="precision recipe", folder="recipes")
 OPTIMIZERS: Shelf[Optimizer] = Shelf(kind=Optimizer, word="optimizer", folder="optimizers")
 FRAMEWORKS: Shelf[Framework] = Shelf(kind=Framework, word="training framework", folder="frameworks")
+ALGORITHMS: Shelf[Algorithm] = Shelf(kind=Algorithm, word="algorithm", folder="rlhf")
 
 
 def runtimes() -> tuple[Runtime, ...]:
@@ -107,6 +109,11 @@ def optimizer(name: str) -> Optimizer:
 def framework(name: str) -> Framework:
     """The training framework of that name or alias. Raises UsageError where there is none."""
     return FRAMEWORKS.find(name) or _unknown(FRAMEWORKS, name)
+
+
+def algorithm(name: str) -> Algorithm:
+    """The algorithm of that name or alias. Raises UsageError where there is none."""
+    return ALGORITHMS.find(name) or _unknown(ALGORITHMS, name)
 
 
 def _unknown(shelf: Shelf[Any], name: str) -> NoReturn:

@@ -13,7 +13,7 @@ from llmcalc.cli.command import built
 from llmcalc.errors import UsageError
 
 COMMANDS: Mapping[str, tuple[str, ...]] = {
-    "Questions": ("params", "flops", "memory", "fit", "speed", "train"),
+    "Questions": ("params", "flops", "memory", "fit", "speed", "train", "rlhf"),
     "Proof": ("check", "validate", "bench"),
     "Catalog": ("models", "gpus", "show", "import", "schema"),
 }

@@ -9,6 +9,7 @@ import pytest
 
 from llmcalc.api.plans import Asked, plan
 from llmcalc.api.train import PARTS, TrainResult, train
+from llmcalc.api.train_time import Asked as Run
 from llmcalc.catalog.find import card, cards, gpu
 from llmcalc.errors import ImpossibleError, UsageError
 from llmcalc.report.asjson import asjson
@@ -108,3 +109,41 @@ def test_what_cannot_be_is_refused() -> None:
         plan(Asked(rank=8))
     with pytest.raises(UsageError, match="no optimizer named"):
         plan(Asked(optimizer="adamx"))
+
+
+def test_time_and_cost_stand_beside_memory_where_a_gpu_is_named() -> None:
+    """10 B tokens in steps of 8 · 2,048: 610,352 steps, each GPU paid for all of them."""
+    report = train(
+        card("llama3-8b"), plan(Asked(gpus=8, shard="fsdp")), gpu=gpu("h100"),
+        asked=Run(tokens=10**10, price=2.0, mfu=0.4),
+    )  # fmt: skip
+    (found,) = report.results
+    assert isinstance(found, TrainResult)
+    assert found.step_seconds == pytest.approx(found.flops_per_step / (8 * 989.4e12 * 0.4), rel=1e-3)  # type: ignore[operator]
+    assert found.time
+    steady = 610_352 * found.step_seconds  # type: ignore[operator]
+    assert found.total_seconds == pytest.approx(steady / found.time.goodput)
+    assert found.gpu_hours == pytest.approx(8 * found.total_seconds / 3600)  # type: ignore[operator]
+    assert found.cost == pytest.approx(2 * found.gpu_hours)  # type: ignore[operator]
+    assert [table.title for table in report.tables][-1] == "the run, 10,000,000,000 tokens"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"tokens": 1, "samples": 1}, {"epochs": 2.0}, {"mfu": 1.5}, {"tokens": 0}, {"price": -1.0}],
+)
+def test_a_run_that_makes_no_sense_is_refused(said: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        train(card("llama3-8b"), plan(Asked()), gpu=gpu("h100"), asked=Run(**said))
+
+
+def test_a_run_takes_no_time_without_a_gpu() -> None:
+    assert _plain().time is None
+    with pytest.raises(UsageError, match="GPU"):
+        train(card("llama3-8b"), plan(Asked()), asked=Run(tokens=1))
+
+
+def _plain() -> TrainResult:
+    (found,) = train(card("llama3-8b"), plan(Asked())).results
+    assert isinstance(found, TrainResult)
+    return found

@@ -8,7 +8,7 @@ from llmcalc.api import plans
 from llmcalc.api.train_time import Asked, TrainTime, train_time
 from llmcalc.blueprint import lower
 from llmcalc.catalog.find import card, gpu
-from llmcalc.errors import ImpossibleError
+from llmcalc.errors import UsageError
 
 PEAK = 989e12
 
@@ -79,7 +79,7 @@ def test_samples_and_epochs_make_tokens() -> None:
 
 @pytest.mark.parametrize("said", [Asked(mfu=0.0), Asked(mfu=1.1), Asked(packing=0.0)])
 def test_shares_that_are_none_are_refused(said: Asked) -> None:
-    with pytest.raises(ImpossibleError):
+    with pytest.raises(UsageError):
         _asked(said)
 
 

@@ -1,0 +1,1 @@
+"""Preference training: several models on the same GPUs, each at work at its own time."""
