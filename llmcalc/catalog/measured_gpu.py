@@ -12,9 +12,7 @@ def spec_of(measured: Measurement) -> GpuSpec:
     """What questions about memory need, and that its rates were measured."""
     source = f"llmcalc bench on {measured.device}, {measured.date}"
     best = max((one.tflop_s for one in measured.matmuls if one.dtype != "int8"), default=None)
-    rate = (
-        measured.peak_gb_s or measured.read_gb_s or measured.triad_gb_s or measured.copy_gb_s
-    )
+    rate = measured.peak_gb_s or measured.read_gb_s or measured.triad_gb_s or measured.copy_gb_s
     return GpuSpec(
         name=measured.name,
         title=f"{measured.device}, as measured",

@@ -119,7 +119,9 @@ def test_time_and_cost_stand_beside_memory_where_a_gpu_is_named() -> None:
     )  # fmt: skip
     (found,) = report.results
     assert isinstance(found, TrainResult)
-    assert found.step_seconds == pytest.approx(found.flops_per_step / (8 * 989.4e12 * 0.4), rel=1e-3)  # type: ignore[operator]
+    assert found.step_seconds == pytest.approx(
+        found.flops_per_step / (8 * 989.4e12 * 0.4), rel=1e-3
+    )  # type: ignore[operator]
     assert found.time
     steady = 610_352 * found.step_seconds  # type: ignore[operator]
     assert found.total_seconds == pytest.approx(steady / found.time.goodput)

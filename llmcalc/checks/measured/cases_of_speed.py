@@ -142,7 +142,7 @@ def _weights(config: Cells, runtime: str, missing: Missing) -> str:
 
 
 def _cache(runtime: str, weights: str) -> str:
-    """The format of the cache; NVIDIA's quantised checkpoints ask for fp8 (hf_quant_config.json)."""
+    """The format of the cache; NVIDIA's quantised checkpoints ask for fp8 (hf_quant_config)."""
     if runtime.startswith("llama.cpp"):
         return "fp16"
     narrow = runtime == "tensorrt-llm" and weights.startswith(("fp8", "nvfp4", "fp4"))

@@ -70,5 +70,3 @@ def asleep(engine: Share) -> Share:
     (https://docs.vllm.ai/en/latest/features/sleep_mode.html).
     """
     return Share(runtime=engine.runtime)
-
-
