@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import torch
 
-from llmcalc.bench.buffers import noise
 from llmcalc.bench.judge import Judge
-from llmcalc.bench.operators import called
-from llmcalc.twin.norms import RmsNorm
+from llmcalc.bench.model import materialised
+from llmcalc.bench.step import Step
+from llmcalc.spec.card import Block, ModelCard
+from llmcalc.spec.parts import Attention, Mlp
 
 LAUNCH = "launch of an operator"
-OPERATOR = "operator of a small norm"
-WIDTH = 64
-"""Numbers of a norm that no device takes time to compute."""
+OPERATOR = "operator of a small model"
+CONTEXT = 16
+MINIATURE = ModelCard(
+    name="miniature",
+    family="llama",
+    source="made up: the parts of most models, so small that no device takes time to compute them",
+    hidden_size=64,
+    vocab_size=64,
+    blocks={
+        "layer": Block(
+            parts=(
+                Attention(num_heads=4, num_kv_heads=2, head_dim=16),
+                Mlp(intermediate_size=128),
+            )
+        )
+    },
+    layers=("16*layer",),
+)
 
 
 def launch_seconds(judge: Judge) -> float:
@@ -26,11 +42,11 @@ def launch_seconds(judge: Judge) -> float:
 
 
 def operator_seconds(judge: Judge) -> float:
-    """Seconds of an operator among others in a module, with all that Python does around it.
+    """Seconds of an operator within a decode step, with all that Python does around it.
 
-    Of a norm of the twin on few numbers, over the operators that it calls. Raises Refused.
+    Of the step of a model so small that nothing else takes time, over the operators that it calls.
+    Raises Refused.
     """
-    device = judge.device.torch
-    norm = RmsNorm(WIDTH).to(device, torch.bfloat16).requires_grad_(False)
-    x = noise((1, 1, WIDTH), torch.bfloat16, device)
-    return judge.timed(OPERATOR, lambda: norm(x)).median / called(lambda: norm(x))
+    model = materialised(MINIATURE, judge.device, "bf16", "grouped")
+    step = Step(model, MINIATURE, batch=1, context=CONTEXT)
+    return judge.timed(OPERATOR, step).median / step.operators()

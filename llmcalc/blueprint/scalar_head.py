@@ -19,7 +19,7 @@ def with_scalar_head(ledger: Ledger) -> Ledger:
 
 
 def _scored(section: Section, ledger: Ledger) -> tuple[Operation, ...]:
-    heads = [one for one in section.operations if _is_head(one)]
+    heads = [one for one in section.operations if isinstance(one, Matmul) and _is_head(one)]
     d = heads[0].weight.shape[-1] if heads else ledger.hidden_size
     score = weight("score", "1, d", {"d": d}, "lm_head", "head")
     kept = tuple(one for one in section.operations if not _is_head(one))

@@ -161,7 +161,7 @@ class Measurement:
     launch_seconds: Seconds | None = None
     """One operator on one number: what no step goes below, operator by operator."""
     operator_seconds: Seconds | None = None
-    """One operator of a small norm of the twin, with what Python does around it."""
+    """One operator of a decode step of a tiny model, with what Python does around it."""
     streams: tuple[StreamRate, ...] = ()
     matmuls: tuple[MatmulRate, ...] = ()
     attention: tuple[AttentionRate, ...] = ()

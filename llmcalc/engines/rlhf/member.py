@@ -1,4 +1,4 @@
-"""What does each model hold while it stands there, scores sequences, or trains?"""
+"""What each model holds while it stands there, scores sequences, or trains."""
 
 from __future__ import annotations
 

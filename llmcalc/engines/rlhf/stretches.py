@@ -67,6 +67,6 @@ def asleep(engine: Share) -> Share:
     """An engine without weights and cache; what the driver counts stays.
 
     vLLM's sleep mode gives back weights and cache, not the context, its libraries and CUDA graphs
-    (https://docs.vllm.ai/en/latest/features/sleep_mode.html).
+    (https://docs.vllm.ai/en/latest/features/sleep_mode/).
     """
     return Share(runtime=engine.runtime)

@@ -1,0 +1,62 @@
+"""`llmcalc rlhf`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from llmcalc.cli.command import command
+from llmcalc.cli.options import Model, OptionalGpu
+from llmcalc.cli.rollout import Rollout
+from llmcalc.cli.training import Training
+from llmcalc.report.model import Report
+
+
+@command(
+    "llmcalc rlhf llama2-7b --algo ppo --gpu a100-80 -n 8 --shard zero3",
+    "llmcalc rlhf qwen3-8b --algo grpo --method lora --no-reward-model --gpu h100",
+    "llmcalc rlhf llama3-8b --algo dpo --gpu h100 -n 8 --shard fsdp --seq 4k",
+    "llmcalc rlhf qwen3-32b --algo grpo -n 32 --shard zero3 --rollout-gpus 8",
+)
+def rlhf(
+    model: Model,
+    *,
+    algo: Annotated[
+        str, typer.Option(metavar="NAME", help="As ppo, grpo, rloo, reinforce++, dpo or reward.")
+    ],
+    gpu: OptionalGpu = None,
+    reward_model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="That gives rewards; else like the policy.")
+    ] = None,
+    no_reward_model: Annotated[
+        bool, typer.Option("--no-reward-model", help="Rewards come from rules.")
+    ] = False,
+    critic_model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="The value model; else like the reward's.")
+    ] = None,
+    reference: Annotated[
+        bool, typer.Option("--reference/--no-reference", help="Whether a reference is held.")
+    ] = True,
+    idle_on_host: Annotated[
+        bool, typer.Option("--idle-on-host", help="Models wait on the host between their turns.")
+    ] = False,
+    training: Training,
+    rollout: Rollout,
+) -> Report:
+    """What preference training holds on each GPU: policy, reference, reward, critic and engine."""
+    from llmcalc.api.rlhf import Cast, Run  # noqa: PLC0415  (commands load when called)
+    from llmcalc.api.rlhf import rlhf as answer  # noqa: PLC0415
+    from llmcalc.catalog import data, find  # noqa: PLC0415
+
+    plan = training.plan()
+    cast = Cast(
+        policy=find.card(model),
+        reward=find.card(reward_model) if reward_model else None,
+        critic=find.card(critic_model) if critic_model else None,
+        has_reference=reference, has_reward=not no_reward_model,
+    )  # fmt: skip
+    engine = rollout.engine(plan.micro_batch * plan.micro_batches * plan.parallel.dp)
+    run = Run(algorithm=data.algorithm(algo), cast=cast, plan=plan, engine=engine,
+              idle_on_host=idle_on_host)  # fmt: skip
+    return answer(run, gpu=find.gpu(gpu) if gpu else None)
