@@ -27,7 +27,7 @@ else
 fi
 
 step "what the driver and torch report"
-{ nvidia-smi 2>/dev/null || true; } >"$out/nvidia-smi.txt"
+if [ "$device" = cuda ]; then nvidia-smi >"$out/nvidia-smi.txt"; fi
 "$python" - "$device" >"$out/device.json" <<'P'
 import json, sys, torch
 told = {"torch": torch.__version__, "threads": torch.get_num_threads()}
@@ -41,7 +41,8 @@ P
 
 step "bandwidth, products, attention, launches, a decode step of each model"
 for model in "${models[@]}"; do
-  "$python" -m llmcalc bench --device "$device" --model "$model" --save "$model-here" --force --json ${quick[@]+"${quick[@]}"} >"$out/bench-$model.json"
+  "$python" -m llmcalc bench --device "$device" --model "$model" --save "$model-here" --force --json ${quick[@]+"${quick[@]}"} |
+    sed 's#"saved": ".*/#"saved": "#' >"$out/bench-$model.json"  # whose folder it was is nobody's business
 done
 
 step "predicted from the measurement, beside what was measured"

@@ -53,6 +53,7 @@ def _summary(found: Measurement) -> Table:
         ("peak of the spec", found.peak_gb_s, "GB/s"),
         ("weights, one token", found.weights_gb_s, "GB/s"),
         ("cache, one query", found.kv_gb_s, "GB/s"),
+        ("int8 dot products", found.dots_tflop_s, "TFLOP/s"),
         ("launch", _microseconds(found.launch_seconds), "microseconds"),
         ("operator", _microseconds(found.operator_seconds), "microseconds"),
     ]

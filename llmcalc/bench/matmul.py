@@ -55,6 +55,9 @@ KERNELS: Mapping[Dtype, Kernel] = {
     "int8": Kernel(name="weight_int8pack_mm", inputs="bf16", prepared=_int8),
     "fp8": Kernel(name="scaled_mm", inputs="fp8", prepared=_fp8),
 }
+DOTS = "int8 dot products from a cache"
+HELD = 2**20
+"""Bytes of weights that stay in the caches of a few cores."""
 FLOOR = {"scaled_mm": 16}
 """Tokens below which a kernel pads, and is measured no more (cuBLASLt takes multiples of 16)."""
 
@@ -86,6 +89,20 @@ class Weights:
             tflop_s=flops, gb_s=judge.possible(figure, rate), seconds=seconds,
             seconds_p10=samples.p10, seconds_p90=samples.p90,
         )  # fmt: skip
+
+
+def cached_dots(k: int, judge: Judge) -> float:
+    """TFLOP/s of one token after the other through int8 weights [HELD / k, k] that stay in a cache.
+
+    Raises Refused.
+    """
+    n = max(16, HELD // k)
+    weight = noise((n, k), torch.int8, judge.device.torch)
+    x = noise((1, k), torch.bfloat16, judge.device.torch)
+    product = _int8(weight)
+    seconds = judge.timed(DOTS, lambda: product(x, weight)).median
+    with about("cached_dots"):
+        return float(tflop_s(m=1, n=n, k=k, seconds=seconds))
 
 
 def weights_gb_s(

@@ -13,7 +13,7 @@ from llmcalc.bench.decode import FIGURE, Decode
 from llmcalc.bench.device import Device
 from llmcalc.bench.judge import Judge
 from llmcalc.bench.listener import Listener
-from llmcalc.bench.matmul import FLOOR, KERNELS, Weights, weights_gb_s
+from llmcalc.bench.matmul import DOTS, FLOOR, KERNELS, Weights, cached_dots, weights_gb_s
 from llmcalc.bench.plan import Plan
 from llmcalc.bench.samples import DRIFT
 from llmcalc.bench.shapes import Matrix, cache_shape, matrices
@@ -45,6 +45,7 @@ class Bench:
         self.dtype: Dtype = "bf16"
         self.launch: float | None = None
         self.operator: float | None = None
+        self.dots: float | None = None
         self.streams: list[StreamRate] = []
         self.matmuls: list[MatmulRate] = []
         self.attention: list[AttentionRate] = []
@@ -64,6 +65,7 @@ class Bench:
             self._weights(batches)
             self._attention(contexts)
             self._decode()
+            self._row_by_row()
             self._weights(others)
             self._attention(tuple(one for one in self.plan.contexts if one not in contexts))
             self._formats()
@@ -141,6 +143,15 @@ class Bench:
         }
         return len(rates) > 1 and rates["bf16"] < HOPELESS * rates["fp32"]
 
+    def _row_by_row(self) -> None:
+        """Narrow weights as engines on CPUs multiply them: from memory, and from a cache."""
+        if self.device.kind != "cpu":
+            return
+        matrix = self.shapes[0]
+        self._matmuls(matrix, "int8", (1,))
+        for found in self._tried(DOTS, partial(cached_dots, matrix.k, self.judge)):
+            self.dots = found
+
     def _formats(self) -> None:
         """The largest matrix with the tokens of a prefill, and in other formats."""
         tokens = (*self.plan.batches, *self.plan.prefill)
@@ -148,7 +159,8 @@ class Bench:
         if self.device.kind == "cpu":
             other: Dtype = "fp32" if self.dtype == "bf16" else "bf16"
             self._matmuls(self.shapes[0], other, self.plan.prefill)
-        self._matmuls(self.shapes[0], "int8", tokens)
+        known = {one.m for one in self.matmuls if one.dtype == "int8"}
+        self._matmuls(self.shapes[0], "int8", tuple(one for one in tokens if one not in known))
         if self.device.kind == "cpu":
             self.judge.refuses("fp8 matmul", "torch multiplies fp8 on CPUs number by number")
         else:

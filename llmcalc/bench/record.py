@@ -29,6 +29,7 @@ def recorded(bench: Bench, name: str, gpu: str | None) -> Measurement:
         triad_gb_s=headline(bench.streams, "triad"),
         dtype=bench.dtype,
         weights_gb_s=bench.weights_gb_s(1),
+        dots_tflop_s=bench.dots,
         kv_gb_s=best.gb_s if best else None,
         kv_kernel=best.kernel if best else None,
         launch_seconds=bench.launch,

@@ -155,6 +155,9 @@ class Measurement:
     """In which weights_gb_s, kv_gb_s and the decode steps are."""
     weights_gb_s: Amount | None = None
     """All matrices of a layer and the head times one token, in order of their share."""
+    dots_tflop_s: Amount | None = None
+    """Of int8 weights that a cache holds, one token at a time: what engines that multiply row by
+    row compute at, however many tokens there are, as ggml on a CPU."""
     kv_gb_s: Amount | None = None
     """At the longest context measured."""
     kv_kernel: Word | None = None

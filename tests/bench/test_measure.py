@@ -81,6 +81,8 @@ def test_everything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     assert [(one.batch, one.context) for one in found.steps] == [(1, 8), (2, 8)]
     assert found.launch_seconds == 1e-3
+    # 2^20 int8 weights, a millisecond
+    assert found.dots_tflop_s == pytest.approx(2 * 2**20 / 1e-3 / 1e12)
     assert heard.ended
     assert not found.disturbed
     assert "read of 0 MiB" in heard.figures
