@@ -1,15 +1,21 @@
-"""Static training memory by recipe and ZeRO stage, for numbers that do not divide."""
+"""What each ZeRO stage leaves on a rank, for numbers that do not divide."""
 
 from __future__ import annotations
 
 import pytest
 
-from llmcalc.engines.training import SHARDED, Sharding, held_bytes, static_memory
-from llmcalc.spec.recipe import Recipe
+from llmcalc.engines.training import SHARDED, Sharding, held_bytes
 
-RECIPE = Recipe(
-    name="x", title="X", source="by hand", weights=2, gradients=4, master_weights=5, optimizer=8
-)
+PARTS = {"weights": 2, "gradients": 4, "master_weights": 5, "optimizer": 8}
+"""Bytes of a parameter."""
+
+
+def _held(sharding: Sharding, ranks: int) -> tuple[int, ...]:
+    """Bytes of each part of 101 parameters on one rank."""
+    return tuple(
+        held_bytes(N=101, bytes=bytes, ranks=ranks if part in SHARDED[sharding] else 1)
+        for part, bytes in PARTS.items()
+    )
 
 
 @pytest.mark.parametrize(
@@ -26,16 +32,12 @@ def test_each_scheme_deals_out_its_states_rounded_up(
     sharding: Sharding, weights: int, gradients: int, master: int, optimizer: int
 ) -> None:
     """101 parameters on 8 ranks: a share of ceil(101 · bytes / 8)."""
-    found = static_memory(101, RECIPE, sharding, 8)
-    assert (found.weights, found.gradients, found.master_weights, found.optimizer) == (
-        weights, gradients, master, optimizer,
-    )  # fmt: skip
-    assert found.total == weights + gradients + master + optimizer
+    assert _held(sharding, 8) == (weights, gradients, master, optimizer)
 
 
 @pytest.mark.parametrize("sharding", list(SHARDED))
 def test_one_rank_holds_everything(sharding: Sharding) -> None:
-    assert static_memory(101, RECIPE, sharding, 1).total == 19 * 101
+    assert sum(_held(sharding, 1)) == 19 * 101
 
 
 def test_held_bytes_are_exact_where_floats_are_not() -> None:
