@@ -109,8 +109,8 @@ def _details(one: Placed, ask: Ask) -> tuple[Table, ...]:
         rows=(*rows, *sums),
         note=_context_note(one),
     )
-    advice = one.advice(ask)
-    return (table, _advice(advice)) if advice else (table,)
+    changes = one.advice(ask)
+    return (table, advice(changes)) if changes else (table,)
 
 
 def _context_note(one: Placed) -> str:
@@ -119,14 +119,15 @@ def _context_note(one: Placed) -> str:
     return f"{one.card.name} was made for {one.found.seq:,} tokens; the sizes hold for those"
 
 
-def _advice(advice: Sequence[Advice]) -> Table:
+def advice(changes: Sequence[Advice], typed: str = "type") -> Table:
+    """Changes, what each needs, and what to type for it."""
     return Table(
         title="what would make it fit",
         columns=(
             Column(key="change", title="change"),
             Column(key="needed", title="needed", unit="bytes"),
             Column(key="verdict", title="verdict"),
-            Column(key="options", title="type"),
+            Column(key="options", title=typed),
         ),
-        rows=tuple((one.change, one.needed, one.verdict, one.options or None) for one in advice),
+        rows=tuple((one.change, one.needed, one.verdict, one.options or None) for one in changes),
     )

@@ -16,7 +16,7 @@ RESULTS = {
     "flops": "llmcalc.api.flops:FlopsResult",
     "memory": "llmcalc.api.memory:MemoryResult",
     "speed": "llmcalc.api.speed:SpeedResult",
-    "fit": "llmcalc.api.fit:FitResult",
+    "fit": "llmcalc.api.fit_train:Placement",
     "train": "llmcalc.api.train:TrainResult",
     "rlhf": "llmcalc.api.rlhf:RlhfResult",
     "check": "llmcalc.api.check:CheckResult",
@@ -28,7 +28,7 @@ RESULTS = {
     "import": "llmcalc.api.import_:ImportResult",
     "schema": "llmcalc.api.schema:PublishedSchema",
 }
-"""The dataclass of one result, by command."""
+"""The type of one result, by command."""
 
 FILES = {
     "card": "llmcalc.spec.card:ModelCard",

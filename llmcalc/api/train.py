@@ -156,7 +156,7 @@ def train(
         timeline=tuple(_point(one) for one in line.moments),
         bytes_per_parameter=_bytes_per_parameter(plan), micro_batches=plan.micro_batches,
         capacity=offered, free=offered - per_gpu.peak if offered else None,
-        verdict=_verdict(line.peak.total, taken, offered) if offered else None,
+        verdict=verdict_of(needed_by(ledger, plan), offered) if offered else None,
         flops_per_step=timed.flops_per_step if timed else None,
         step_seconds=timed.step_seconds if timed else None,
         tokens_per_second_per_gpu=timed.tokens_per_second_per_gpu if timed else None,
@@ -196,10 +196,44 @@ def _run_assumptions(plan: Plan, asked: Asked) -> dict[str, str]:
     return named
 
 
-def _verdict(live: int, taken: Overhead, offered: int) -> Verdict:
-    """Whether a peak of live tensors fits; tight where the allocator must give back its reserve."""
-    found = judged(live + taken.total, offered)
-    return "tight" if found == "no" and live + least(taken, live) <= offered else found
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What the fullest GPU needs, in bytes."""
+
+    parts: Mapping[str, int]
+    """Live tensors at the peak."""
+    live: int
+    static: int
+    taken: Overhead
+
+    @property
+    def runtime(self) -> int:
+        """Beyond live tensors."""
+        return self.taken.total
+
+    @property
+    def peak(self) -> int:
+        """All."""
+        return self.live + self.taken.total
+
+
+def needed_by(ledger: Ledger, plan: Plan) -> Needs:
+    """What a plan needs, unrecorded. Raises ImpossibleError where it does not divide."""
+    with quietly():
+        line = fullest(timelines(ledger, plan))
+    held = line.lasting
+    return Needs(
+        parts={name: getattr(line.peak, name) for name in PARTS}, live=line.peak.total,
+        static=held.weights + held.gradients + held.master_weights + held.optimizer,
+        taken=overhead(plan, line.peak.total),
+    )  # fmt: skip
+
+
+def verdict_of(needs: Needs, offered: int) -> Verdict:
+    """Whether it fits; tight where the allocator must give back its reserve."""
+    found = judged(needs.peak, offered)
+    least_of_all = needs.live + least(needs.taken, needs.live)
+    return "tight" if found == "no" and least_of_all <= offered else found
 
 
 def _has_experts(ledger: Ledger) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -10,11 +11,13 @@ from llmcalc import units
 from llmcalc.cli.beside import BesideOptions
 from llmcalc.cli.command import command
 from llmcalc.cli.engine import Engine
-from llmcalc.cli.options import Batch, Gpu, OptionalModels, Seq
+from llmcalc.cli.options import Gpu, OptionalModels, Seq
+from llmcalc.cli.training import Method
 from llmcalc.errors import UsageError
 from llmcalc.report.model import Report
 
 FILTERS = "Which models"
+USUAL_BATCH = 16
 
 
 def _bound(help: str) -> Any:
@@ -25,14 +28,27 @@ def _bound(help: str) -> Any:
     "llmcalc fit --gpu a100-80 --batch 16",
     "llmcalc fit llama2-13b --gpu a100-80 --batch 16",
     "llmcalc fit --gpu 4090 --weights int4 --family qwen --all",
+    "llmcalc fit llama3-8b --gpu 4090 --train full",
     "llmcalc fit deepseek-v3 --gpu h200 --gpus 8 --weights fp8 --seq 32k --strict",
 )
 def fit(
     model: OptionalModels = None,
     *,
     gpu: Gpu,
-    batch: Batch = 16,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            "--batch",
+            "-b",
+            metavar="N",
+            parser=units.count,
+            help="Sequences at once; 16, or 1 on each rank with --train.",
+        ),
+    ] = None,
     seq: Seq = 4096,
+    train: Annotated[
+        Method | None, typer.Option(help="Train the models so instead of serving them.")
+    ] = None,
     engine: Engine,
     extra: BesideOptions,
     name: Annotated[
@@ -53,15 +69,35 @@ def fit(
 ) -> Report:
     """Which models fit on these GPUs, how far, and what would make the others fit."""
     from llmcalc.api.fit import Question, fit_catalog, fits  # noqa: PLC0415  (commands load when called)
+    from llmcalc.api.fit_train import fit_catalog_training, fits_training  # noqa: PLC0415
+    from llmcalc.api.plans import Asked  # noqa: PLC0415
     from llmcalc.api.selection import Filter  # noqa: PLC0415
     from llmcalc.catalog import find  # noqa: PLC0415
 
+    wanted = Filter(
+        words=[name] if name else [], family=family, min_params=min_params, max_params=max_params
+    )
+    if train:
+        if replace(engine, gpus=None) != Engine() or extra != BesideOptions():
+            raise UsageError(
+                "options of engines that serve do not go with --train",
+                hint="llmcalc train MODEL takes those of training",
+            )
+        gpus = engine.gpus or 1
+        asked = Asked(
+            method=train, micro_batch=1 if batch is None else batch, seq=seq, gpus=gpus,
+            shard="fsdp" if gpus > 1 else "ddp",
+        )  # fmt: skip
+        if model:
+            cards = [find.card(one) for one in model]
+            return fits_training(cards, asked, find.gpu(gpu), strict=strict)
+        return fit_catalog_training(
+            wanted, asked, find.gpu(gpu), everything=everything, strict=strict
+        )
+    batch = USUAL_BATCH if batch is None else batch
     question = Question(gpu=find.gpu(gpu), batch=batch, seq=seq, setup=engine.setup(extra.beside()))
     if model:
         return fits([find.card(one) for one in model], question, emit=engine.emit, strict=strict)
     if engine.emit:
         raise UsageError("--emit starts one model", hint="name it: llmcalc fit MODEL --emit ...")
-    wanted = Filter(
-        words=[name] if name else [], family=family, min_params=min_params, max_params=max_params
-    )
     return fit_catalog(wanted, question, everything=everything, strict=strict)

@@ -1,4 +1,4 @@
-"""What do data ranks deal out among them, and what does each hold of it?"""
+"""What data ranks deal out among them, and what each holds of it."""
 
 from __future__ import annotations
 

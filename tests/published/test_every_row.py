@@ -1,17 +1,13 @@
-"""Every row of the worked examples is tested, or is about what the engines do not answer yet."""
+"""Every row of the worked examples is tested, or is what we do not answer as it says."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 LATER = {
-    "f06": "time of a training run", "f08": "compute time of a token",
-    "f09": "bandwidth floor of a token", "t02": "activations of training",
-    "t03": "activation checkpointing", "t05": "LoRA", "t07": "measured peak", "t08": "measured",
-    "r01": "reinforcement learning", "r02": "reinforcement learning", "c01": "cost of a run",
-    "c02": "cost of a run", "g01": "GPU specs", "g02": "GPU specs", "g03": "GPU specs",
-    "g04": "GPU specs", "g05": "GPU specs", "g06": "measured throughput",
-}  # fmt: skip
+    "r01": "our PPO peak of four Llama-2-7B at batch 1 is 141 GB in pure bf16 and 268 GB in mixed "
+    "precision, the row says 148 to 172 GB and not of which recipe: not explained yet",
+}
 
 
 def test_every_worked_example_is_asserted_or_left_for_later(

@@ -1,0 +1,92 @@
+"""How `fit --train` looks: as `fit` does, and the options of `train` that each advice needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from llmcalc.api.fit_tables import FIRST, advice
+from llmcalc.api.plans import Asked
+from llmcalc.api.train import PARTS
+from llmcalc.engines.largest import bounded
+from llmcalc.report.model import Column, Deferred, Row, Table
+
+if TYPE_CHECKING:
+    from llmcalc.api.fit_train import Trained
+
+COLUMNS = (
+    Column(key="model", title="model"),
+    Column(key="params", title="params B", unit="billions"),
+    Column(key="verdict", title="verdict"),
+    Column(key="needed", title="needed", unit="bytes"),
+    Column(key="max_batch", title="max batch", unit="count"),
+    Column(key="max_context", title="max context", unit="tokens"),
+    Column(key="limit", title="limit"),
+)
+USUAL = Asked()
+
+
+def options(asked: Asked) -> str:
+    """What to type after `llmcalc train MODEL --gpu GPU`."""
+    told = (
+        ("-n", asked.gpus, asked.gpus > 1), ("--shard", asked.shard, asked.shard != USUAL.shard),
+        ("--method", asked.method, asked.method != USUAL.method),
+        ("-b", asked.micro_batch, asked.micro_batch != USUAL.micro_batch),
+        ("-s", asked.seq, asked.seq != USUAL.seq),
+        ("--recompute", asked.recompute, asked.recompute != USUAL.recompute),
+        ("--loss", asked.loss, asked.loss is not None),
+        ("--optimizer", asked.optimizer, asked.optimizer != USUAL.optimizer),
+    )  # fmt: skip
+    return " ".join(f"{flag} {value}" for flag, value, said in told if said)
+
+
+def overview(placed: Sequence[Trained], *, everything: bool) -> tuple[Table, ...]:
+    """The whole selection; a first screen shows the best of each verdict."""
+    if everything:
+        return (_models(placed),)
+    first = [
+        one for verdict, few in FIRST.items()
+        for one in [each for each in placed if each.verdict == verdict][:few]
+    ]  # fmt: skip
+    left = len(placed) - len(first)
+    note = "nothing is recomputed; fit MODEL --train says what would make it fit"
+    note += f"; {left} more, --all lists them" if left else ""
+    return (replace(_models(placed), brief=tuple(map(_row, first)), note=note),)
+
+
+def named(placed: Sequence[Trained]) -> tuple[Table, ...]:
+    """Each model in a row, and below it its parts and advice."""
+    return (_models(placed), *(table for one in placed for table in _details(one)))
+
+
+def _models(placed: Sequence[Trained]) -> Table:
+    return Table(
+        title="memory needed on each GPU in training" if placed else "no model matches",
+        columns=COLUMNS,
+        rows=Deferred(lambda: tuple(map(_row, placed))),
+    )
+
+
+def _row(one: Trained) -> Row:
+    return (
+        one.card.name, one.params, one.verdict, one.needs.peak, one.max_batch,
+        bounded(one.max_context), one.limit,
+    )  # fmt: skip
+
+
+def _details(one: Trained) -> tuple[Table, ...]:
+    needs, asked = one.needs, one.asked
+    rows = [(name.replace("_", " "), needs.parts[name]) for name in PARTS if needs.parts[name]]
+    rows += [
+        ("runtime", needs.runtime), ("needed", needs.peak), ("capacity", one.capacity),
+        ("free", one.capacity - needs.peak),
+    ]  # fmt: skip
+    table = Table(
+        title=f"{one.card.name}, {asked.method}, {asked.micro_batch} × {asked.seq:,} tokens",
+        columns=(Column(key="part", title="part"), Column(key="bytes", title="size", unit="bytes")),
+        rows=tuple(rows),
+        note=f"{one.trainable:,} numbers are trained",
+    )
+    found = one.advice()
+    return (table, advice(found, "after llmcalc train MODEL --gpu GPU")) if found else (table,)
