@@ -10,7 +10,7 @@ from llmcalc.checks.measured.statistics import Summary
 from llmcalc.report.model import Column, Table
 
 WORST = 10
-"""Rows in the table of the worst."""
+"""Rows in the table of the worst, and of reasons, on a first screen."""
 
 _GROUP = (Column(key="group", title="group"), Column(key="metric", title="metric"))
 _ROW = (
@@ -93,14 +93,17 @@ def _reasons(found: Sequence[Summary]) -> Table:
     told: Counter[str] = Counter()
     for one in found:
         told.update(one.skipped_because)
+    rows = tuple((count, why) for why, count in told.most_common())
+    left = f"; {len(rows) - WORST} more reasons with --csv" if len(rows) > WORST else ""
     return Table(
         title="skipped",
         columns=(
             Column(key="skipped", title="numbers", unit="count"),
             Column(key="because", title="because"),
         ),
-        rows=tuple((count, why) for why, count in told.most_common()),
-        note="a row counts once for each of its metrics",
+        rows=rows,
+        brief=rows[:WORST],
+        note=f"a row counts once for each of its metrics{left}",
     )
 
 

@@ -203,7 +203,7 @@ METRICS: dict[str, tuple[Metric, ...]] = {
             how="tokens of the prompt a second",
         ),
         Metric(
-            name="total_output_tok_s_max_load",
+            name="full_load_tok_s",
             measured=speed("total_output_tok_s_max_load"),
             predicted=scaled("saturated_tokens_per_second", 1),
             needs=("speed",),

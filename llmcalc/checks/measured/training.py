@@ -107,12 +107,12 @@ def group(config: Cells) -> str:
         kind = ", " + words.memory_kind(config) if text(config, "mem_kind") else ""
     except Unusable:
         kind = ", unknown memory"
-    name = re.sub(r"\s*\(.*", "", said)
+    name = re.sub(r"\s*(\(|\b[0-9a-f]{7,}\b).*", "", said)
     if (text(config, "task") or "") not in _METHODS:
         return f"{name}, other tasks"
     shape = ""
     if name.startswith("megatron") and task == "pretrain":
-        shape = " of experts" if text(config, "ep") else " of dense models"
+        shape = " experts" if text(config, "ep") else " dense"
     return f"{name}, {task}{shape}{kind}"
 
 
