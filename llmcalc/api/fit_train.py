@@ -179,6 +179,15 @@ class Trained:
         return self.context_limit is not None and asked.seq > self.context_limit
 
 
+def usual(method: Method, batch: int | None, seq: int, gpus: int | None) -> Asked:
+    """Training on so many GPUs, which deal everything out; one sequence at once if not said."""
+    many = gpus is not None and gpus > 1
+    return Asked(
+        method=method, micro_batch=1 if batch is None else batch, seq=seq,
+        gpus=1 if gpus is None else gpus, shard="fsdp" if many else "ddp",
+    )  # fmt: skip
+
+
 def fits_training(
     cards: Sequence[ModelCard], asked: Asked, gpu: GpuSpec, *, strict: bool = False
 ) -> Report:

@@ -69,8 +69,6 @@ def fit(
 ) -> Report:
     """Which models fit on these GPUs, how far, and what would make the others fit."""
     from llmcalc.api.fit import Question, fit_catalog, fits  # noqa: PLC0415  (commands load when called)
-    from llmcalc.api.fit_train import fit_catalog_training, fits_training  # noqa: PLC0415
-    from llmcalc.api.plans import Asked  # noqa: PLC0415
     from llmcalc.api.selection import Filter  # noqa: PLC0415
     from llmcalc.catalog import find  # noqa: PLC0415
 
@@ -78,21 +76,19 @@ def fit(
         words=[name] if name else [], family=family, min_params=min_params, max_params=max_params
     )
     if train:
+        from llmcalc.api import fit_train  # noqa: PLC0415  (the usual question does without)
+
         if replace(engine, gpus=None) != Engine() or extra != BesideOptions():
             raise UsageError(
                 "options of engines that serve do not go with --train",
                 hint="llmcalc train MODEL takes those of training",
             )
-        gpus = engine.gpus or 1
-        asked = Asked(
-            method=train, micro_batch=1 if batch is None else batch, seq=seq, gpus=gpus,
-            shard="fsdp" if gpus > 1 else "ddp",
-        )  # fmt: skip
+        asked, on = fit_train.usual(train, batch, seq, engine.gpus), find.gpu(gpu)
         if model:
-            cards = [find.card(one) for one in model]
-            return fits_training(cards, asked, find.gpu(gpu), strict=strict)
-        return fit_catalog_training(
-            wanted, asked, find.gpu(gpu), everything=everything, strict=strict
+            named = [find.card(one) for one in model]
+            return fit_train.fits_training(named, asked, on, strict=strict)
+        return fit_train.fit_catalog_training(
+            wanted, asked, on, everything=everything, strict=strict
         )
     batch = USUAL_BATCH if batch is None else batch
     question = Question(gpu=find.gpu(gpu), batch=batch, seq=seq, setup=engine.setup(extra.beside()))
