@@ -76,6 +76,8 @@ class Start:
     def host(self) -> Host:
         """What stays on the host: layers and tables that no device holds."""
         _, rest = placed(self.ledger, self.serving)
+        if not rest.sections and not self.serving.settings.cpu_offload_gb:
+            return Host(weights=0)
         if not rest.sections:
             moved = sum(self._moved(weights.by_group(rank, self.format)) for rank in self.ranks())
             return Host(weights=moved * self.parallel.gpus // self.parallel.pp)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from llmcalc.blueprint.operations import Ledger, Section
 from llmcalc.blueprint.weight import Component, Weight, sized
 from llmcalc.engines.storage import Choice, plan
+from llmcalc.engines.storage_model import weights
 from llmcalc.engines.tensor_bytes import Shape, planes, tensor_bytes
 from llmcalc.formula import Step, is_recording, record, record_sum, symbol
 from llmcalc.spec.quantization import Quantization
@@ -52,12 +53,42 @@ class Tensor(NamedTuple):
 
 def by_group(ledger: Ledger, policy: Quantization) -> dict[str, int]:
     """Bytes of all weights of a (sharded) ledger by the names of GROUPS."""
-    sizes: dict[str, int] = {}
-    for found in by_tensor(ledger, policy):
-        sizes[found.group] = sizes.get(found.group, 0) + found.bytes
+    width = _same_width(policy)
+    sizes = _of_numbers(ledger, width) if width else _of_tensors(ledger, policy)
     if is_recording():
         _explain(ledger, policy, sizes)
     return sizes
+
+
+def _of_tensors(ledger: Ledger, policy: Quantization) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for found in by_tensor(ledger, policy):
+        sizes[found.group] = sizes.get(found.group, 0) + found.bytes
+    return sizes
+
+
+def _same_width(policy: Quantization) -> int | None:
+    """Bytes of a number, where every weight is stored number by number in one format; else None."""
+    format = next(one for one in policy.scheme.formats if one.name == policy.default)
+    plane = format.planes[0]
+    plain = (plane.rows, plane.cols, plane.run, plane.word) == (1, 1, None, None)
+    alone = len(format.planes) == 1 and not policy.rules
+    return plane.bits // 8 if plain and alone and plane.bits % 8 == 0 else None
+
+
+def _of_numbers(ledger: Ledger, width: int) -> dict[str, int]:
+    """What `_of_tensors` finds, sooner: numbers times their width, whatever tensor holds them."""
+    sizes: dict[str, int] = {}
+    for section in ledger.sections:
+        for weight in weights(section):
+            if weight.learned or weight.component != "lm_head":
+                group = _group(section, weight)
+                sizes[group] = sizes.get(group, 0) + weight.numel * section.times * width
+    return sizes
+
+
+def _group(section: Section, weight: Weight) -> str:
+    return GROUPS.get(section.component or weight.component, "other weights")
 
 
 def by_tensor(ledger: Ledger, policy: Quantization) -> tuple[Tensor, ...]:
@@ -99,7 +130,7 @@ def _stored(
 ) -> Iterator[Tensor]:
     """One tensor for each format that the layers of a section store a weight in."""
     shape = _piece(weight, choice.split) if choice.split else weight.shape
-    name = GROUPS.get(section.component or weight.component, "other weights")
+    name = _group(section, weight)
     if choice.everywhere:
         by_format = {choice.everywhere.name: (choice.everywhere, layers)}
     else:

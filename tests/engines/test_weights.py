@@ -9,7 +9,7 @@ import pytest
 from llmcalc.blueprint import lower
 from llmcalc.blueprint.shard import Parallel, shard
 from llmcalc.catalog.data import quantization
-from llmcalc.catalog.find import card
+from llmcalc.catalog.find import card, cards
 from llmcalc.engines.weights import by_group, by_tensor
 from llmcalc.formula import recording
 from llmcalc.spec.card import Embedding, Mtp, Tensor, Tower
@@ -204,3 +204,17 @@ def test_the_worked_solution_adds_up(format: str, name: str) -> None:
     units = [step for step in steps if " · " in step.text]
     assert sum(step.result for step in units) == sum(found.values())
     assert all(step.source for step in units)
+
+
+@pytest.mark.parametrize("format", ["bf16", "fp32"])
+def test_numbers_alike_take_what_their_tensors_take(format: str) -> None:
+    """The sum over tensors, group by group, on every card, whole and cut."""
+    policy = quantization(format)
+    for one_card in cards():
+        ledger = lower(one_card)
+        shares = [ledger, *shard(ledger, Parallel(pp=2))] if len(ledger.order) > 1 else [ledger]
+        for one in shares:
+            groups: dict[str, int] = {}
+            for found in by_tensor(one, policy):
+                groups[found.group] = groups.get(found.group, 0) + found.bytes
+            assert by_group(one, policy) == groups, one_card.name
