@@ -180,15 +180,17 @@ def _timed(
     if gpu is None:
         return None, {}
     try:
-        return train_time(ledger, plan, gpu, asked), _run_assumptions(plan, asked)
+        return train_time(ledger, plan, gpu, asked), _run_assumptions(plan, gpu, asked)
     except ImpossibleError as error:
         if asked != NOTHING:
             raise
         return None, {"no time": str(error)}
 
 
-def _run_assumptions(plan: Plan, asked: Asked) -> dict[str, str]:
+def _run_assumptions(plan: Plan, gpu: GpuSpec, asked: Asked) -> dict[str, str]:
     named = {"not timed": "transfers to and from the host"} if plan.offload != "none" else {}
+    if "bf16" in plan.recipe.name and gpu.compute.bf16 is None:
+        named["timed"] = "at the rate of fp16, for this GPU has no bf16"
     if asked.tokens or asked.samples:
         hours = asked.mtbf_hours or DEVICE_MTBF_HOURS
         said = "" if asked.mtbf_hours else ", as in Llama 3's run"

@@ -149,3 +149,10 @@ def _plain() -> TrainResult:
     (found,) = train(card("llama3-8b"), plan(Asked())).results
     assert isinstance(found, TrainResult)
     return found
+
+
+def test_a_gpu_without_bf16_is_timed_as_fp16_and_says_so() -> None:
+    (old,) = train(card("llama3-8b"), plan(Asked()), gpu=gpu("v100")).results
+    assert isinstance(old, TrainResult)
+    assert "no bf16" in str(old.assumptions["timed"])
+    assert "timed" not in _train().assumptions
