@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import Literal
 
 from llmcalc.api import fit_train_tables as tables
-from llmcalc.api.fit import FitResult
+from llmcalc.api.fit import ORDER, FitResult
 from llmcalc.api.plans import Asked, Method, plan
 from llmcalc.api.selection import Filter, selected
-from llmcalc.api.train import PARTS, needed_by, verdict_of
 from llmcalc.blueprint import lower
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import params
@@ -22,13 +21,12 @@ from llmcalc.errors import ImpossibleError, LlmcalcError
 from llmcalc.formula import quietly
 from llmcalc.planner.advice import MOST_GPUS, Advice
 from llmcalc.planner.fit import COMFORT, Verdict
+from llmcalc.planner.training import needed_by
 from llmcalc.report.model import Deferred, Report, Table
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
 
 Limit = Literal["states", "activations", "logits", "buffers", "context"]
-ORDER: tuple[Verdict, ...] = ("fits", "tight", "no")
-"""Of a list, the best first."""
 SMALLER: dict[Method, tuple[Method, ...]] = {
     "full": ("lora", "qlora"), "lora": ("qlora",), "dora": ("qlora",), "qlora": (),
 }  # fmt: skip
@@ -78,7 +76,7 @@ class Trained:
         self.context_limit = card.max_position_embeddings
         with quietly():
             self.params = params.count(self.ledger).total
-            self.needs = needed_by(self.ledger, plan(asked))
+        self.needs = needed_by(self.ledger, plan(asked))
         self.verdict = self.verdict_of(asked)
 
     @cached_property
@@ -113,7 +111,7 @@ class Trained:
         """Whether it fits so."""
         if self._too_long(asked):
             return "no"
-        return verdict_of(needed_by(self.ledger, plan(asked)), self.capacity)
+        return needed_by(self.ledger, plan(asked)).verdict(self.capacity)
 
     def advice(self) -> tuple[Advice, ...]:
         """Changes after which it fits, or is tight where it did not fit, cheapest first."""
@@ -240,7 +238,7 @@ def _result(one: Trained, gpu: GpuSpec, assumptions: Mapping[str, str | int]) ->
         free=one.capacity - needs.peak, max_batch=one.max_batch,
         max_context=bounded(one.max_context), limit=one.limit, context_limit=one.context_limit,
         seq=asked.seq, batch=asked.micro_batch, gpu=gpu.name, gpus=asked.gpus,
-        parts={**{name: needs.parts[name] for name in PARTS}, "runtime": needs.runtime},
+        parts=needs.parts | {"runtime": needs.taken.total},
         advice=one.advice(), basis="modelled", assumptions=assumptions,
     )  # fmt: skip
 

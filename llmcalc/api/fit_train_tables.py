@@ -6,24 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from llmcalc.api.fit_tables import FIRST, advice
+from llmcalc.api.fit_tables import COLUMNS, FIRST, advice
 from llmcalc.api.plans import Asked
-from llmcalc.api.train import PARTS
 from llmcalc.engines.largest import bounded
 from llmcalc.report.model import Column, Deferred, Row, Table
 
 if TYPE_CHECKING:
     from llmcalc.api.fit_train import Trained
 
-COLUMNS = (
-    Column(key="model", title="model"),
-    Column(key="params", title="params B", unit="billions"),
-    Column(key="verdict", title="verdict"),
-    Column(key="needed", title="needed", unit="bytes"),
-    Column(key="max_batch", title="max batch", unit="count"),
-    Column(key="max_context", title="max context", unit="tokens"),
-    Column(key="limit", title="limit"),
-)
 USUAL = Asked()
 
 
@@ -77,9 +67,9 @@ def _row(one: Trained) -> Row:
 
 def _details(one: Trained) -> tuple[Table, ...]:
     needs, asked = one.needs, one.asked
-    rows = [(name.replace("_", " "), needs.parts[name]) for name in PARTS if needs.parts[name]]
+    rows = [(name.replace("_", " "), size) for name, size in needs.parts.items() if size]
     rows += [
-        ("runtime", needs.runtime), ("needed", needs.peak), ("capacity", one.capacity),
+        ("runtime", needs.taken.total), ("needed", needs.peak), ("capacity", one.capacity),
         ("free", one.capacity - needs.peak),
     ]  # fmt: skip
     table = Table(

@@ -15,22 +15,19 @@ from llmcalc.engines import params as counting
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.goodput import DEVICE_MTBF_HOURS
 from llmcalc.engines.train.plan import Plan
-from llmcalc.engines.train.runtime import Overhead, least, overhead
-from llmcalc.engines.train.timeline import Line, Moment, Phase, fullest, timelines
+from llmcalc.engines.train.timeline import Moment, Phase
 from llmcalc.engines.train.trained import count
 from llmcalc.engines.training import SHARDED, Sharding
 from llmcalc.errors import ImpossibleError, UsageError
-from llmcalc.formula import quietly, record_sum
-from llmcalc.planner.fit import Verdict, judged
+from llmcalc.formula import quietly
+from llmcalc.planner.fit import Verdict
+from llmcalc.planner.training import Needs, needed_by
 from llmcalc.report.model import Report
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
 
 NOTHING = Asked()
 """Of the run around a step, what is not said."""
-PARTS = (
-    "weights", "gradients", "master_weights", "optimizer", "activations", "logits", "buffers",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,14 +135,12 @@ def train(
         raise UsageError("a run takes time on a GPU", hint="name it: --gpu h100")
     ledger = lower(card, training=True)
     with quietly():
-        lines = timelines(ledger, plan)
         total, trainable = counting.count(ledger).total, count(ledger, plan)
-    line = fullest(lines)
-    taken = overhead(plan, line.peak.total)
-    _explain(line.peak, taken)
+    needs = needed_by(ledger, plan)
+    needs.explain()
+    line, per_gpu = needs.line, _per_gpu(needs)
     offered = capacity(gpu).bytes if gpu else None
     band = step_band(plan.framework, _method(plan), experts=_has_experts(ledger))
-    per_gpu = _per_gpu(line, taken)
     timed, untimed = _timed(ledger, plan, gpu, asked)
     totals = timed.totals if timed else None
     result = TrainResult(
@@ -156,7 +151,7 @@ def train(
         timeline=tuple(_point(one) for one in line.moments),
         bytes_per_parameter=_bytes_per_parameter(plan), micro_batches=plan.micro_batches,
         capacity=offered, free=offered - per_gpu.peak if offered else None,
-        verdict=verdict_of(needed_by(ledger, plan), offered) if offered else None,
+        verdict=needs.verdict(offered) if offered else None,
         flops_per_step=timed.flops_per_step if timed else None,
         step_seconds=timed.step_seconds if timed else None,
         tokens_per_second_per_gpu=timed.tokens_per_second_per_gpu if timed else None,
@@ -198,71 +193,21 @@ def _run_assumptions(plan: Plan, gpu: GpuSpec, asked: Asked) -> dict[str, str]:
     return named
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Needs:
-    """What the fullest GPU needs, in bytes."""
-
-    parts: Mapping[str, int]
-    """Live tensors at the peak."""
-    live: int
-    static: int
-    taken: Overhead
-
-    @property
-    def runtime(self) -> int:
-        """Beyond live tensors."""
-        return self.taken.total
-
-    @property
-    def peak(self) -> int:
-        """All."""
-        return self.live + self.taken.total
-
-
-def needed_by(ledger: Ledger, plan: Plan) -> Needs:
-    """What a plan needs, unrecorded. Raises ImpossibleError where it does not divide."""
-    with quietly():
-        line = fullest(timelines(ledger, plan))
-    held = line.lasting
-    return Needs(
-        parts={name: getattr(line.peak, name) for name in PARTS}, live=line.peak.total,
-        static=held.weights + held.gradients + held.master_weights + held.optimizer,
-        taken=overhead(plan, line.peak.total),
-    )  # fmt: skip
-
-
-def verdict_of(needs: Needs, offered: int) -> Verdict:
-    """Whether it fits; tight where the allocator must give back its reserve."""
-    found = judged(needs.peak, offered)
-    least_of_all = needs.live + least(needs.taken, needs.live)
-    return "tight" if found == "no" and least_of_all <= offered else found
-
-
 def _has_experts(ledger: Ledger) -> bool:
     operations = (one for section in ledger.sections for one in section.operations)
     return any(isinstance(one, GroupedMatmul) for one in operations)
 
 
-def _per_gpu(line: Line, taken: Overhead) -> TrainPerGpu:
-    peak, held = line.peak, line.lasting
-    parts = {name: getattr(peak, name) for name in PARTS}
+def _per_gpu(needs: Needs) -> TrainPerGpu:
     return TrainPerGpu(
-        **parts, runtime=taken.total, peak=peak.total + taken.total,
-        static=held.weights + held.gradients + held.master_weights + held.optimizer,
-        allocated=peak.total, reserved=peak.total + taken.reserve, host=held.on_host,
+        **needs.parts, runtime=needs.taken.total, peak=needs.peak, static=needs.static,
+        allocated=needs.live, reserved=needs.live + needs.taken.reserve,
+        host=needs.line.lasting.on_host,
     )  # fmt: skip
 
 
 def _point(one: Moment) -> Point:
     return Point(**asdict(one), total=one.total)
-
-
-def _explain(peak: Moment, taken: Overhead) -> None:
-    """Record the parts of the peak and their sum."""
-    parts = {name: getattr(peak, name) for name in PARTS}
-    record_sum("live_tensors", parts, "bytes", "modelled")
-    record_sum("runtime", asdict(taken), "bytes", "modelled")
-    record_sum("peak", parts | {"runtime": taken.total}, "bytes", "modelled")
 
 
 def _method(plan: Plan) -> Literal["full", "lora", "qlora", "dora"]:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from llmcalc.api.plans import Asked, plan
-from llmcalc.api.train import PARTS, TrainResult, train
+from llmcalc.api.train import TrainResult, train
 from llmcalc.api.train_time import Asked as Run
 from llmcalc.catalog.find import card, cards, gpu
 from llmcalc.errors import ImpossibleError, UsageError
+from llmcalc.planner.training import PARTS
 from llmcalc.report.asjson import asjson
 
 N = 8_030_261_248

@@ -19,26 +19,10 @@ import llmcalc
 from llmcalc.blueprint.lower import lower
 from llmcalc.blueprint.shard import Parallel, shard
 from llmcalc.catalog import find
-from llmcalc.catalog.data import runtime
 from llmcalc.engines.blocks import BlockPool, pool
-from llmcalc.engines.kv_format import BF16, KV_FORMATS, KvFormats
+from llmcalc.engines.kv_format import BF16, KvFormats
 from llmcalc.spec.block_rules import BlockRules
-
-
-def _rules(name: str) -> BlockRules:
-    rules = runtime(name).cache
-    assert isinstance(rules, BlockRules)
-    return rules
-
-
-V0 = _rules("vllm-v0")
-V1 = _rules("vllm")
-V1_FIRST = _rules("vllm-0.8")
-V1_GROUPS = _rules("vllm-v1")
-V1_LENGTH = _rules("vllm-0.21")
-
-GIB = 2**30
-FP8 = KvFormats(keys=KV_FORMATS["fp8"], values=KV_FORMATS["fp8"])
+from tests.engines.vllm_rules import FP8, GIB, V0, V1, V1_FIRST, V1_GROUPS, V1_LENGTH
 
 
 @dataclass(frozen=True)
