@@ -14,6 +14,23 @@ Losses = Literal["eager", "shifted", "plain", "chunked", "fused", "linear"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rlhf:
+    """How a framework trains on preferences, and brings new weights to the engine."""
+
+    source: Line = "assumed: one tensor at a time, as TRL and OpenRLHF do"
+    completion_logits: tuple[Name, ...] = ()
+    """Algorithms of which logits are computed of completions only, not of prompts."""
+    gathers: Literal["tensor", "layer", "model"] = "tensor"
+    """What of dealt-out weights is whole at once while they are handed over."""
+    gathers_adapted: Literal["tensor", "layer", "model"] | None = None
+    """The same where adapters are merged first; None: as ever."""
+    bucket: Buffer = 0
+    """Bytes of a buffer that they are handed over in."""
+    sleep_level: Annotated[int, Range(1, 2)] = 1
+    """vLLM's: 1 keeps the engine's old weights on the host, 2 drops them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Framework:
     """Constants of one framework, each with its source."""
 
@@ -49,11 +66,14 @@ class Framework:
     """Whether adapters see a dropped-out copy of their input, which is kept with its mask."""
     keeps_gathered: Bool = False
     """Whether a sharded model is gathered whole, weights and gradients, until the step."""
+    unties: Bool = False
+    """Whether a head that is the token table is a matrix of its own here."""
     joined_qkv: Bool = False
     """Whether values are a view of the joined projection, which is then kept whole."""
     quantised_inputs: Few = 1
     """Copies of the input of a quantised product that are kept."""
     prefetched: Few = 1
     """Units of a sharded model that are gathered ahead of the one that computes."""
+    rlhf: Rlhf = Rlhf()  # noqa: RUF009  frozen
     fitted_on: Length | None = None
     """Rows that the constants were fitted on."""

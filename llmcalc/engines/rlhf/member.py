@@ -112,7 +112,7 @@ def _logits(rank: Ledger, plan: Plan) -> int:
         for operation in section.operations
         if isinstance(operation, Matmul) and operation.weight.component == "lm_head"
     ]
-    tokens = activations.workload(plan).tokens
+    tokens = activations.logit_tokens(plan)
     return sum(
         loss.forward(plan.loss, loss.Head(tokens, one.width, rank.hidden_size, trained=False))
         for one in heads

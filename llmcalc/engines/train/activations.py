@@ -18,6 +18,12 @@ def workload(plan: Plan) -> Workload:
     return Workload(phase="train", batch=plan.micro_batch, query=seq, context=seq, encoder=seq)
 
 
+def logit_tokens(plan: Plan) -> int:
+    """Tokens of one micro-batch on one context rank whose logits are computed."""
+    seq = plan.seq if plan.with_logits is None else min(plan.seq, plan.with_logits)
+    return plan.micro_batch * -(-seq // plan.parallel.cp)
+
+
 def layer_bytes(section: Section, plan: Plan) -> int:
     """Bytes that one layer keeps; `whole` ones, as where nothing is computed again."""
     found = [one for one in section.kept if _kept(one, plan)]

@@ -58,6 +58,8 @@ class Plan:
     micro_batches: int = 1
     """Of one step on one rank: gradients are summed over them."""
     seq: int = 2048
+    with_logits: int | None = None
+    """Tokens at the end of each sequence whose logits are computed; None: all."""
     kernels: Kernel = "sdpa"
     loss: Losses = "eager"
     recompute: Recompute = "none"

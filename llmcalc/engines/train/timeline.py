@@ -139,7 +139,7 @@ def _head(rank: Ledger, plan: Plan) -> tuple[int, int]:
                 if operation.weight.component != "lm_head":
                     continue
                 head = loss.Head(
-                    tokens=activations.workload(plan).tokens,
+                    tokens=activations.logit_tokens(plan),
                     vocabulary=operation.width,
                     width=rank.hidden_size,
                     trained=plan.adapters is None or "head" in plan.adapters.trained,
