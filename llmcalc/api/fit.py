@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import attrgetter
 
 from llmcalc.api import fit_tables as tables
 from llmcalc.api.bands import banded
@@ -18,6 +20,7 @@ from llmcalc.engines.capacity import capacity
 from llmcalc.engines.largest import bounded
 from llmcalc.engines.params import ParamCount
 from llmcalc.engines.part import Basis, Part
+from llmcalc.engines.serving import refuse_impossible
 from llmcalc.errors import ImpossibleError, LlmcalcError
 from llmcalc.planner.advice import Advice, advise
 from llmcalc.planner.fit import COMFORT, Ask, Fit, Limit, Planner, Verdict
@@ -71,19 +74,55 @@ class Question:
     setup: Setup
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """One model and where it stands; advice is worked out when somebody wants it."""
+    """One model and where it stands; each answer is worked out when somebody wants it."""
 
-    card: ModelCard
-    count: ParamCount
-    planner: Planner
-    found: Fit
+    def __init__(self, card: ModelCard, ask: Ask) -> None:
+        self.card, self.ask = card, ask
 
-    def advice(self, ask: Ask) -> tuple[Advice, ...]:
+    @cached_property
+    def planner(self) -> Planner:
+        """What places it."""
+        return Planner(lower(self.card), self.card.max_position_embeddings)
+
+    @cached_property
+    def count(self) -> ParamCount:
+        """Its parameters."""
+        return params.count(self.planner.ledger)
+
+    @cached_property
+    def found(self) -> Fit:
+        """Its place. Raises ImpossibleError for a split that the model does not allow."""
+        return self.planner.fit(self.ask)
+
+    @property
+    def too_long(self) -> bool:
+        """Whether the sequences are longer than it was made for: it does not fit, however small."""
+        limit = self.card.max_position_embeddings
+        return limit is not None and self.ask.seq > limit
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of its place; known without one where the sequences are too long."""
+        return "no" if self.too_long else self.found.verdict
+
+    @property
+    def rank(self) -> tuple[int, int, str]:
+        """Fits before tight before no; the largest model first."""
+        return ORDER.index(self.verdict), -self.count.total, self.card.name
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether the model allows the split that was asked for, if any was."""
+        try:
+            return self.ask.parallel is None or bool(self.found)
+        except ImpossibleError:
+            return False
+
+    def advice(self) -> tuple[Advice, ...]:
         """What would make it fit."""
-        formats = tuple(quantization(name) for name in ask.runtime.weight_formats)
-        return advise(self.planner, ask, self.found, formats)
+        formats = tuple(quantization(name) for name in self.ask.runtime.weight_formats)
+        return advise(self.planner, self.ask, self.found, formats)
 
 
 def fits(
@@ -97,11 +136,11 @@ def fits(
     """
     question = _for_start(question) if emit else question
     ask = _ask(question)
-    placed = sorted((_placed(card, ask) for card in cards), key=_rank)
+    placed = sorted((Placed(card, ask) for card in cards), key=attrgetter("rank"))
     for one in placed:
         found = one.found
         one.planner.explain(ask, found.parallel, found.batch, found.seq)
-    report = _report(placed, question, ask, tables.named(placed, ask), strict=strict)
+    report = _report(placed, question, tables.named(placed), strict=strict)
     return _emitted(report, placed, ask, emit) if emit else report
 
 
@@ -122,7 +161,7 @@ def _emitted(report: Report, placed: list[Placed], ask: Ask, emit: str) -> Repor
               parallel=one.found.parallel).line(emit)
         for one in placed
     ]  # fmt: skip
-    short = [one.card.name for one in placed if one.found.verdict == "no"]
+    short = [one.card.name for one in placed if one.verdict == "no"]
     return replace(
         report, tables=(), assumptions=(), text="".join(f"{line}\n" for line in lines),
         warnings=tuple(f"{name} does not fit so" for name in short),
@@ -139,39 +178,39 @@ def fit_catalog(
     """
     ask = _ask(question)
     problems: list[LlmcalcError] = []
-    placed: list[Placed] = []
-    undivided = 0
-    for card in selected(wanted, problems.append):
-        try:
-            placed.append(_placed(card, ask))
-        except ImpossibleError:
-            undivided += 1
-    placed.sort(key=_rank)
+    asked = [Placed(card, ask) for card in selected(wanted, problems.append)]
+    placed = [one for one in asked if one.is_divided]
     report = _report(
-        placed, question, ask, tables.overview(placed, everything=everything), strict=strict
+        placed, question, tables.overview(placed, everything=everything), strict=strict
     )
     warnings = [problem.message for problem in problems]
-    if undivided:
+    if undivided := len(asked) - len(placed):
         left = "1 model" if undivided == 1 else f"{undivided} models"
         warnings.append(f"{left} left out, which the asked split does not divide")
     return replace(report, warnings=tuple(warnings))
 
 
 def _report(
-    placed: list[Placed], question: Question, ask: Ask, shown: tuple[Table, ...], *, strict: bool
+    placed: list[Placed], question: Question, shown: tuple[Table, ...], *, strict: bool
 ) -> Report:
     assumptions = _assumptions(question)
     return Report(
         command="fit",
-        results=Deferred(lambda: [_result(one, question, ask, assumptions) for one in placed]),
+        results=Deferred(
+            lambda: [
+                _result(one, question, assumptions)
+                for one in sorted(placed, key=attrgetter("rank"))
+            ]
+        ),
         tables=shown,
         assumptions=tuple(f"{name} {value}" for name, value in assumptions.items()),
-        exit_code=6 if strict and any(one.found.verdict == "no" for one in placed) else 0,
+        exit_code=6 if strict and any(one.verdict == "no" for one in placed) else 0,
     )
 
 
 def _ask(question: Question) -> Ask:
     at_least_one(batch=question.batch, seq=question.seq)
+    refuse_impossible(question.setup.runtime, question.setup.settings)
     return question.setup.ask(
         batch=question.batch,
         seq=question.seq,
@@ -180,16 +219,8 @@ def _ask(question: Question) -> Ask:
     )
 
 
-def _placed(card: ModelCard, ask: Ask) -> Placed:
-    ledger = lower(card)
-    planner = Planner(ledger, card.max_position_embeddings)
-    return Placed(card=card, count=params.count(ledger), planner=planner, found=planner.fit(ask))
-
-
-def _result(
-    one: Placed, question: Question, ask: Ask, assumptions: dict[str, str | int]
-) -> FitResult:
-    found, parallel = one.found, one.found.parallel
+def _result(one: Placed, question: Question, assumptions: dict[str, str | int]) -> FitResult:
+    ask, found, parallel = one.ask, one.found, one.found.parallel
     return FitResult(
         model=one.card.name,
         family=one.card.family,
@@ -209,7 +240,7 @@ def _result(
         gpus=ask.gpus,
         parallel={"tp": parallel.tp, "pp": parallel.pp, "ep": parallel.ep, "dp": parallel.dp},
         parts=banded(found.stage.parts(found.batch, found.seq), ask.runtime),
-        advice=one.advice(ask),
+        advice=one.advice(),
         basis="modelled",
         assumptions=assumptions,
     )
@@ -225,8 +256,3 @@ def _assumptions(question: Question) -> dict[str, str | int]:
         **question.setup.assumptions,
         "fits": f"up to {COMFORT:g} of the memory",
     }
-
-
-def _rank(one: Placed) -> tuple[int, int, str]:
-    """Fits before tight before no; the largest model first."""
-    return ORDER.index(one.found.verdict), -one.count.total, one.card.name

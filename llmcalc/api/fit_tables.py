@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from llmcalc.api.bands import banded, basis_shown
@@ -15,7 +16,6 @@ from llmcalc.report.model import Column, Deferred, Row, Table
 if TYPE_CHECKING:
     from llmcalc.api.fit import Placed
     from llmcalc.planner.advice import Advice
-    from llmcalc.planner.fit import Ask
 
 FIRST = {"fits": 10, "tight": 4, "no": 0}
 """Rows of a first screen, which has 24 lines for its header and assumptions too."""
@@ -37,13 +37,14 @@ def overview(placed: Sequence[Placed], *, everything: bool) -> tuple[Table, ...]
     """The whole selection; a first screen shows the best, and counts the rest."""
     if everything:
         return (_models(placed),)
-    first, rest = _first_screen(placed)
-    return (replace(_models(placed), brief=tuple(map(_row, first)), note=_counted(rest)),)
+    first = _first_screen(placed)
+    note = _counted(Counter(map(_answer, placed)) - Counter(map(_answer, first)))
+    return (replace(_models(placed), brief=tuple(map(_row, first)), note=note),)
 
 
-def named(placed: Sequence[Placed], ask: Ask) -> tuple[Table, ...]:
+def named(placed: Sequence[Placed]) -> tuple[Table, ...]:
     """Each model in a row, and below it its parts and advice."""
-    details = (table for one in placed for table in _details(one, ask))
+    details = (table for one in placed for table in _details(one))
     return (_models(placed), *details)
 
 
@@ -51,7 +52,7 @@ def _models(placed: Sequence[Placed]) -> Table:
     return Table(
         title="memory needed on each GPU" if placed else "no model matches",
         columns=COLUMNS,
-        rows=Deferred(lambda: tuple(map(_row, placed))),
+        rows=Deferred(lambda: tuple(map(_row, sorted(placed, key=attrgetter("rank"))))),
     )
 
 
@@ -63,34 +64,36 @@ def _row(one: Placed) -> Row:
     )  # fmt: skip
 
 
-def _first_screen(placed: Sequence[Placed]) -> tuple[list[Placed], list[Placed]]:
-    """The first few of each verdict, and the rest."""
-    seen: Counter[str] = Counter()
-    first: list[Placed] = []
-    rest: list[Placed] = []
-    for one in placed:
-        seen[one.found.verdict] += 1
-        few = seen[one.found.verdict] <= FIRST[one.found.verdict]
-        (first if few else rest).append(one)
-    return first, rest
+def _first_screen(placed: Sequence[Placed]) -> list[Placed]:
+    """The largest few of each verdict."""
+    return [
+        one
+        for verdict, few in FIRST.items() if few
+        for one in sorted(
+            (each for each in placed if each.verdict == verdict), key=attrgetter("rank")
+        )[:few]
+    ]  # fmt: skip
 
 
-def _counted(rest: Sequence[Placed]) -> str:
-    """The models that a first screen leaves out, as a count."""
-    hidden = [one.found for one in rest]
-    counts = Counter("context" if found.limit == "context" else found.verdict for found in hidden)
+def _answer(one: Placed) -> str:
+    """The verdict, and whether it is for the context."""
+    return "context" if one.too_long else one.verdict
+
+
+def _counted(left: Counter[str]) -> str:
+    """The models that a first screen leaves out, as a count of each answer."""
     words = {
         "fits": "{} more fit",
         "tight": "{} more are tight",
         "no": "{} need more memory",
         "context": "{} have a shorter context",
     }
-    told = [words[verdict].format(counts[verdict]) for verdict in words if counts[verdict]]
+    told = [words[answer].format(left[answer]) for answer in words if left[answer]]
     return f"{', '.join(told)}; --all lists them" if told else ""
 
 
-def _details(one: Placed, ask: Ask) -> tuple[Table, ...]:
-    found = one.found
+def _details(one: Placed) -> tuple[Table, ...]:
+    ask, found = one.ask, one.found
     parts = banded(found.stage.parts(found.batch, found.seq), ask.runtime)
     rows = [(part.name, part.bytes, basis_shown(part)) for part in parts if part.bytes]
     sums = (
@@ -109,7 +112,7 @@ def _details(one: Placed, ask: Ask) -> tuple[Table, ...]:
         rows=(*rows, *sums),
         note=_context_note(one),
     )
-    changes = one.advice(ask)
+    changes = one.advice()
     return (table, advice(changes)) if changes else (table,)
 
 

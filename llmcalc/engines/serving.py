@@ -89,13 +89,8 @@ def serve(runtime: Runtime, wanted: Settings, place: Place) -> Serving:
     Raises UsageError for a setting that the runtime does not have, ImpossibleError for a value that
     it would refuse.
     """
+    refuse_impossible(runtime, wanted)
     chosen: dict[str, Any] = dict(_given(wanted))
-    for name, value in chosen.items():
-        if name not in runtime.settings:
-            known = ", ".join(setting.flag for setting in runtime.settings.values())
-            option = "--" + name.replace("_", "-")
-            raise UsageError(f"{runtime.name} has no {option}", hint=f"its settings: {known}")
-        _refuse_impossible(name, value)
     if "max_model_len" in runtime.settings and place.context:
         chosen.setdefault("max_model_len", place.context)
     for name, setting in runtime.settings.items():
@@ -110,6 +105,16 @@ def serve(runtime: Runtime, wanted: Settings, place: Place) -> Serving:
     return Serving(runtime=runtime, settings=replace(Settings(), **chosen), on_device=on_device)
 
 
+def refuse_impossible(runtime: Runtime, wanted: Settings) -> None:
+    """Refuse what that engine would, wherever it starts. Raises as `serve`."""
+    for name, value in _given(wanted):
+        if name not in runtime.settings:
+            known = ", ".join(setting.flag for setting in runtime.settings.values())
+            option = "--" + name.replace("_", "-")
+            raise UsageError(f"{runtime.name} has no {option}", hint=f"its settings: {known}")
+        _refuse_value(name, value)
+
+
 def _given(wanted: Settings) -> Iterator[tuple[str, int | float]]:
     for field in fields(wanted):
         value = getattr(wanted, field.name)
@@ -117,7 +122,7 @@ def _given(wanted: Settings) -> Iterator[tuple[str, int | float]]:
             yield field.name, value
 
 
-def _refuse_impossible(name: str, value: float) -> None:
+def _refuse_value(name: str, value: float) -> None:
     option = "--" + name.replace("_", "-")
     if name in _SHARES and not 0 < value <= 1:
         raise ImpossibleError(

@@ -66,7 +66,6 @@ class Fit:
     stage: Stage
     """The stage that needs most."""
     stages: tuple[Stage, ...]
-    host: Host
     serving: Serving
     batch: int
     """Sequences on one replica."""
@@ -190,7 +189,6 @@ class Planner:
             parallel=parallel,
             stage=stage,
             stages=stages,
-            host=self.host(ask, parallel),
             serving=serving,
             batch=batch,
             context=self.limit,

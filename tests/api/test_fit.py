@@ -70,3 +70,12 @@ def test_four_gpus_hold_what_one_does_not() -> None:
     ranks = four.parallel["tp"] * four.parallel["pp"] * four.parallel["dp"]
     assert ranks <= 4
     assert four.needed < one.needed / 2
+
+
+def test_a_first_screen_does_not_place_models_whose_context_is_too_short() -> None:
+    """GPT-2 was made for 1,024 tokens: the verdict needs no memory."""
+    report = fit_catalog(Filter(words=("gpt2",)), _ask(seq=4_096))
+    (table,) = report.tables
+    assert table.brief == ()
+    assert "have a shorter context" in table.note
+    assert {one.limit for one in _results(report)} == {"context"}

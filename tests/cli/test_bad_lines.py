@@ -25,6 +25,8 @@ BAD = [
     ("fit --gpu a100-80 --weights int3", 2, "no weight format named 'int3'", "int8"),
     ("fit --gpu a100-80 --kv q8", 2, "--kv q8 is no cache format", "fp8"),
     ("fit --gpu a100-80 --runtime vlm", 2, "no runtime named 'vlm'", "did you mean vllm?"),
+    ("fit --gpu l4 --runtime vllm --gpu-memory-utilization 5", 5, "--gpu-memory", "up to 1"),
+    ("fit --gpu l4 --name gpt2 --block-size 16", 2, "generic has no --block-size", "settings"),
     ("fit --gpu a100-80 --gpus 0", 5, "--gpus 0 is not possible", "at least 1"),
     ("fit --gpu a100-80 --bach 3", 2, "no such option --bach", "did you mean --batch?"),
     ("fit --gpu a100-80 --json --csv", 2, "--json and --csv exclude each other", "one form"),
