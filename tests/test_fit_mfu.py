@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from llmcalc.catalog.data import utilisation
+from llmcalc.catalog.rates import utilisation
 
 ROOT = pathlib.Path(__file__).parents[1]
 

@@ -10,7 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from llmcalc.catalog.data import framework, runtime
+from llmcalc.catalog.data import runtime
+from llmcalc.catalog.recipes import framework
 from llmcalc.spec.runtime import ProfileScratch
 
 TOOLS = pathlib.Path(__file__).parents[1] / "tools"

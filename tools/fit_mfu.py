@@ -25,7 +25,7 @@ from typing import Any
 
 from llmcalc.api.predict_training_time import steady_hours
 from llmcalc.blueprint import lower
-from llmcalc.catalog.data import utilisation
+from llmcalc.catalog.rates import utilisation
 from llmcalc.checks.measured.cases_of_training_time import TimeCase, hours, training_time
 from llmcalc.checks.measured.cells import number
 from llmcalc.checks.measured.reading import read

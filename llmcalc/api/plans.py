@@ -8,7 +8,7 @@ from typing import Literal
 from llmcalc.api.request import at_least_one
 from llmcalc.blueprint.keeping.tensor import Kernel
 from llmcalc.blueprint.parallel import Parallel
-from llmcalc.catalog import data
+from llmcalc.catalog import data, recipes
 from llmcalc.engines.train.plan import Adapters, Offload, Plan, Recompute, Schedule
 from llmcalc.engines.training import Sharding
 from llmcalc.errors import ImpossibleError, UsageError
@@ -66,13 +66,13 @@ def plan(asked: Asked) -> Plan:
         gpus=asked.gpus, micro_batch=asked.micro_batch, seq=asked.seq, tp=asked.tp, pp=asked.pp,
         vpp=asked.vpp, cp=asked.cp, ep=asked.ep, every=asked.every,
     )  # fmt: skip
-    framework = data.framework(asked.framework)
+    framework = recipes.framework(asked.framework)
     dp = _replicas(asked)
     kernels = asked.kernels or framework.kernels
     sequence = framework.kernels == "fused" if asked.sp is None else asked.sp
     return Plan(
-        recipe=data.recipe(asked.precision or _usual(asked, framework)),
-        optimizer=data.optimizer(asked.optimizer),
+        recipe=recipes.recipe(asked.precision or _usual(asked, framework)),
+        optimizer=recipes.optimizer(asked.optimizer),
         framework=framework,
         frozen=_frozen(asked),
         adapters=_adapters(asked),

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from llmcalc.blueprint import lower
 from llmcalc.blueprint.operations import Ledger
-from llmcalc.catalog import data
+from llmcalc.catalog import rates
 from llmcalc.checks.measured.case import Prediction
 from llmcalc.checks.measured.cases_of_training_time import HoursCase, TimeCase
 from llmcalc.engines import params
@@ -25,7 +25,7 @@ USUAL_SEQ = 4096
 
 def predict_training_time(case: TimeCase | HoursCase) -> Prediction:
     """The prediction for one run. Raises LlmcalcError where it is impossible."""
-    every = data.utilisation()
+    every = rates.utilisation()
     if isinstance(case, HoursCase):
         share = whole_run(every, case.gpu).p50
         return Prediction(gpu_hours=steady_hours(case, every) / share)

@@ -13,8 +13,8 @@ from llmcalc.blueprint import lower
 from llmcalc.blueprint.operations import GroupedMatmul
 from llmcalc.catalog import measurement
 from llmcalc.catalog.accuracy import Band, bands
-from llmcalc.catalog.data import efficiency
 from llmcalc.catalog.measured_gpu import VENDOR
+from llmcalc.catalog.rates import efficiency
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.device import GB, Device, chosen, link, peak_compute
 from llmcalc.engines.limits import largest_batch

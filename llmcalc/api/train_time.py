@@ -7,7 +7,7 @@ from math import inf
 from typing import Literal
 
 from llmcalc.blueprint.operations import Ledger
-from llmcalc.catalog import data
+from llmcalc.catalog import rates
 from llmcalc.engines import goodput as failures
 from llmcalc.engines import params
 from llmcalc.engines.steptime.amounts import Amounts, amounts
@@ -93,7 +93,7 @@ def train_time(ledger: Ledger, plan: Plan, gpu: GpuSpec, asked: Asked) -> TrainT
     spec has no rate, or the job fails faster than it saves.
     """
     _sensible(asked)
-    every = data.utilisation()
+    every = rates.utilisation()
     run = run_of(plan)
     work = amounts(ledger, run)
     step = _step(work, run, plan, gpu, every, asked)

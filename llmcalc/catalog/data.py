@@ -1,37 +1,18 @@
-"""Data that ships beside the code: runtimes, number formats and training recipes."""
+"""Data that ships beside the code: engines, and the formats that weights are stored in."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NoReturn
 
 from llmcalc.catalog.policy import remark_free, resolved, split_group
 from llmcalc.catalog.shelf import Shelf, canonical
-from llmcalc.catalog.suggest import nearest
-from llmcalc.errors import UsageError
-from llmcalc.spec.algorithm import Algorithm
-from llmcalc.spec.efficiency import Efficiency
-from llmcalc.spec.framework import Framework
-from llmcalc.spec.optimizer import Optimizer
 from llmcalc.spec.quantization import PolicyFile, Quantization
-from llmcalc.spec.recipe import Recipe
 from llmcalc.spec.runtime import Runtime
 from llmcalc.spec.storage import Scheme
-from llmcalc.spec.utilisation import Utilisation
 
 RUNTIMES: Shelf[Runtime] = Shelf(kind=Runtime, word="runtime", folder="runtimes")
 POLICIES: Shelf[PolicyFile] = Shelf(kind=PolicyFile, word="weight format", folder="quantization")
 SCHEMES: Shelf[Scheme] = Shelf(kind=Scheme, word="scheme of weight formats", folder="schemes")
-EFFICIENCIES: Shelf[Efficiency] = Shelf(
-    kind=Efficiency, word="efficiency file", folder="efficiency"
-)
-UTILISATIONS: Shelf[Utilisation] = Shelf(
-    kind=Utilisation, word="utilisation file", folder="utilisation"
-)
-RECIPES: Shelf[Recipe] = Shelf(kind=Recipe, word="precision recipe", folder="recipes")
-OPTIMIZERS: Shelf[Optimizer] = Shelf(kind=Optimizer, word="optimizer", folder="optimizers")
-FRAMEWORKS: Shelf[Framework] = Shelf(kind=Framework, word="training framework", folder="frameworks")
-ALGORITHMS: Shelf[Algorithm] = Shelf(kind=Algorithm, word="algorithm", folder="rlhf")
 
 
 def runtimes() -> tuple[Runtime, ...]:
@@ -42,7 +23,7 @@ def runtimes() -> tuple[Runtime, ...]:
 @lru_cache(maxsize=64)
 def runtime(name: str) -> Runtime:
     """The runtime of that name or alias. Raises UsageError where there is none."""
-    return RUNTIMES.find(name) or _unknown(RUNTIMES, name)
+    return RUNTIMES.named(name)
 
 
 def quantization(name: str) -> Quantization:
@@ -60,7 +41,7 @@ def _quantization(wanted: str, shown: str) -> Quantization:
     base, group = split_group(wanted)
     found = POLICIES.find(base) if group else None
     if found is None or found.group is None:
-        return _unknown(POLICIES, shown)
+        raise POLICIES.unknown(shown)
     return resolved(found, _scheme(found.scheme), group)
 
 
@@ -81,43 +62,4 @@ def _whole(found: PolicyFile) -> Quantization:
 
 @lru_cache
 def _scheme(name: str) -> Scheme:
-    return SCHEMES.find(name) or _unknown(SCHEMES, name)
-
-
-@lru_cache(maxsize=64)
-def efficiency(name: str) -> Efficiency:
-    """What engines reach of a device's peaks. Raises UsageError where there is no such file."""
-    return EFFICIENCIES.find(name) or _unknown(EFFICIENCIES, name)
-
-
-@lru_cache(maxsize=4)
-def utilisation(name: str = "training") -> Utilisation:
-    """What training reaches of a device's peaks. Raises UsageError where there is no such file."""
-    return UTILISATIONS.find(name) or _unknown(UTILISATIONS, name)
-
-
-def recipe(name: str) -> Recipe:
-    """The training recipe of that name or alias. Raises UsageError where there is none."""
-    return RECIPES.find(name) or _unknown(RECIPES, name)
-
-
-def optimizer(name: str) -> Optimizer:
-    """The optimizer of that name or alias. Raises UsageError where there is none."""
-    return OPTIMIZERS.find(name) or _unknown(OPTIMIZERS, name)
-
-
-def framework(name: str) -> Framework:
-    """The training framework of that name or alias. Raises UsageError where there is none."""
-    return FRAMEWORKS.find(name) or _unknown(FRAMEWORKS, name)
-
-
-def algorithm(name: str) -> Algorithm:
-    """The algorithm of that name or alias. Raises UsageError where there is none."""
-    return ALGORITHMS.find(name) or _unknown(ALGORITHMS, name)
-
-
-def _unknown(shelf: Shelf[Any], name: str) -> NoReturn:
-    known = shelf.names()
-    best = nearest(name.lower()[:100], known)
-    hint = f"did you mean {best}?" if best else f"have: {', '.join(known)}"
-    raise UsageError(f"no {shelf.word} named {name[:100]!r}", hint=hint)
+    return SCHEMES.named(name)

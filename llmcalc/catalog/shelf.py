@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 import llmcalc
 from llmcalc.catalog.cache import Cache, cache
 from llmcalc.catalog.files import content
-from llmcalc.errors import InvalidFileError
+from llmcalc.errors import InvalidFileError, UsageError
 from llmcalc.spec.named import Named
 
 T = TypeVar("T", bound=Named)
@@ -59,6 +59,22 @@ class Shelf(Generic[T]):
             return self._by_file_name(shipped, wanted) or self._scan(shipped, wanted)
         finally:
             self.cache.save()
+
+    def named(self, name: str) -> T:
+        """The file of that name or alias. Raises UsageError where there is none."""
+        found = self.find(name)
+        if found is None:
+            raise self.unknown(name)
+        return found
+
+    def unknown(self, name: str) -> UsageError:
+        """The error for a name that no file has."""
+        from llmcalc.catalog.suggest import nearest  # noqa: PLC0415  (only on the way to an error)
+
+        known = self.names()
+        best = nearest(name.lower()[:100], known)
+        hint = f"did you mean {best}?" if best else f"have: {', '.join(known)}"
+        return UsageError(f"no {self.word} named {name[:100]!r}", hint=hint)
 
     def all(self, on_problem: OnProblem = ignore) -> tuple[T, ...]:
         """One of each name, by name; `on_problem` hears of every file that cannot be used."""

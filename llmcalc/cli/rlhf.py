@@ -47,7 +47,7 @@ def rlhf(
     """What preference training holds on each GPU: policy, reference, reward, critic and engine."""
     from llmcalc.api.rlhf import Cast, Run  # noqa: PLC0415  (commands load when called)
     from llmcalc.api.rlhf import rlhf as answer  # noqa: PLC0415
-    from llmcalc.catalog import data, find  # noqa: PLC0415
+    from llmcalc.catalog import find, recipes  # noqa: PLC0415
 
     plan = training.plan()
     cast = Cast(
@@ -57,6 +57,6 @@ def rlhf(
         has_reference=reference, has_reward=not no_reward_model,
     )  # fmt: skip
     engine = rollout.engine(plan.micro_batch * plan.micro_batches * plan.parallel.dp)
-    run = Run(algorithm=data.algorithm(algo), cast=cast, plan=plan, engine=engine,
+    run = Run(algorithm=recipes.algorithm(algo), cast=cast, plan=plan, engine=engine,
               idle_on_host=idle_on_host)  # fmt: skip
     return answer(run, gpu=find.gpu(gpu) if gpu else None)

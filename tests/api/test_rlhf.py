@@ -12,8 +12,8 @@ from llmcalc.api.plans import Asked, plan
 from llmcalc.api.rlhf import Cast, Engine, RlhfResult, Run, rlhf
 from llmcalc.api.rlhf_result import RoleRow
 from llmcalc.api.setup import setup
-from llmcalc.catalog.data import ALGORITHMS, algorithm
 from llmcalc.catalog.find import card, gpu
+from llmcalc.catalog.recipes import ALGORITHMS, algorithm
 from llmcalc.errors import ImpossibleError, UsageError
 from llmcalc.formula import evaluate, recording
 from llmcalc.report.asjson import asjson

@@ -8,7 +8,7 @@ import pytest
 
 from llmcalc.api.predict import predict
 from llmcalc.api.predict_training_time import steady_hours
-from llmcalc.catalog import data
+from llmcalc.catalog import rates
 from llmcalc.catalog.find import gpu
 from llmcalc.checks.measured.cases_of_training_time import HoursCase, hours
 from llmcalc.checks.measured.reading import Row, read, shipped
@@ -39,7 +39,7 @@ def test_hours_of_published_runs_follow_from_their_mfu() -> None:
         if row.id in GIVEN:
             asked = hours(row.config)
             assert isinstance(asked, HoursCase)
-            found = steady_hours(asked, data.utilisation(), GIVEN[row.id][0])
+            found = steady_hours(asked, rates.utilisation(), GIVEN[row.id][0])
             off[row.id] = found / float(row.measured["gpu_hours"]) - 1
     assert len(off) == len(GIVEN)
     assert median(map(abs, off.values())) < 0.20, off
@@ -57,7 +57,7 @@ def test_tokens_a_second_from_defaults(timed: list[Scored]) -> None:
     off = [abs(one.error) for one in timed if one.metric == "tok_s_gpu" and one.error is not None]
     assert len(off) == 366
     assert median(off) < 0.10
-    file = data.utilisation()
+    file = rates.utilisation()
     assert file.n == len(off)
     assert file.error_p50 == pytest.approx(quantile(off, 0.5), abs=0.001)
     assert file.error_p90 == pytest.approx(quantile(off, 0.9), abs=0.001)
@@ -65,7 +65,7 @@ def test_tokens_a_second_from_defaults(timed: list[Scored]) -> None:
 
 def test_left_out_publishers_are_foretold_worse_and_the_file_says_so() -> None:
     """A reader sees both errors: the rows know their own publisher's habits."""
-    file = data.utilisation()
+    file = rates.utilisation()
     assert file.left_out_p50
     assert file.error_p50
     assert file.left_out_p50 > file.error_p50
@@ -79,7 +79,7 @@ def test_mfu_from_defaults(timed: list[Scored]) -> None:
 
 def test_published_mfu_is_the_median_of_its_rows() -> None:
     """MPT-13b to 70b on H100 in bf16: the file's median lies between their slowest and fastest."""
-    card = published_mfu(data.utilisation(), gpu("h100-sxm5-80gb"), 13_000_000_000)
+    card = published_mfu(rates.utilisation(), gpu("h100-sxm5-80gb"), 13_000_000_000)
     mfu = [
         float(row.measured["mfu_pct"]) / 100
         for row in _rows("training_throughput.tsv")
@@ -94,6 +94,6 @@ def test_published_mfu_is_the_median_of_its_rows() -> None:
 
 def test_whole_runs_on_h100_cost_half_as_much_again_as_their_steady_rate() -> None:
     """Reported hours hold restarts, evaluation and more: 6N alone explains 25 % of them."""
-    share = whole_run(data.utilisation(), gpu("h100-sxm5-80gb"))
+    share = whole_run(rates.utilisation(), gpu("h100-sxm5-80gb"))
     assert share.p50 < 0.8
     assert share.p10 < share.p50 < share.p90

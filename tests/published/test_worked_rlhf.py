@@ -9,8 +9,8 @@ import pytest
 from llmcalc.api.plans import Asked, plan
 from llmcalc.api.rlhf import Cast, Engine, RlhfResult, Run, rlhf
 from llmcalc.api.setup import setup
-from llmcalc.catalog.data import algorithm
 from llmcalc.catalog.find import card, gpu
+from llmcalc.catalog.recipes import algorithm
 
 Worked = dict[str, dict[str, str]]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from llmcalc.catalog.data import optimizer, recipe
+from llmcalc.catalog.recipes import optimizer, recipe
 from llmcalc.engines.train.states import state_bytes
 from llmcalc.engines.train.trained import Tensor
 
