@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from llmcalc.catalog.accuracy import Band, band, bands
 from llmcalc.engines.part import Part
-from llmcalc.spec.framework import Framework
 from llmcalc.spec.runtime import Runtime
+
+if TYPE_CHECKING:
+    from llmcalc.spec.framework import Framework
 
 
 def banded(parts: Sequence[Part], runtime: Runtime) -> tuple[Part, ...]:

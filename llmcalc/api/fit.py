@@ -9,7 +9,6 @@ from operator import attrgetter
 
 from llmcalc.api import fit_tables as tables
 from llmcalc.api.bands import banded
-from llmcalc.api.emit import Start, filled, with_layers
 from llmcalc.api.request import at_least_one
 from llmcalc.api.selection import Filter, selected
 from llmcalc.api.setup import Setup
@@ -134,38 +133,17 @@ def fits(
 
     Raises ImpossibleError for impossible sizes, or a split that a model does not allow.
     """
-    question = _for_start(question) if emit else question
+    if emit:
+        from llmcalc.api import fit_start  # noqa: PLC0415  (the usual question does without)
+
+        question = fit_start.settled(question)
     ask = _ask(question)
     placed = sorted((Placed(card, ask) for card in cards), key=attrgetter("rank"))
     for one in placed:
         found = one.found
         one.planner.explain(ask, found.parallel, found.batch, found.seq)
     report = _report(placed, question, tables.named(placed), strict=strict)
-    return _emitted(report, placed, ask, emit) if emit else report
-
-
-def _for_start(question: Question) -> Question:
-    """The question with the settings that follow from it."""
-    chosen = question.setup
-    replicas = chosen.parallel.replicas if chosen.parallel else 1
-    settings = filled(
-        chosen.runtime, chosen.settings, batch=-(-question.batch // replicas), seq=question.seq
-    )
-    return replace(question, setup=replace(chosen, settings=settings))
-
-
-def _emitted(report: Report, placed: list[Placed], ask: Ask, emit: str) -> Report:
-    """A line a model, and a warning for each that does not fit."""
-    lines = [
-        Start(card=one.card, planner=one.planner, ask=with_layers(one.planner, ask),
-              parallel=one.found.parallel).line(emit)
-        for one in placed
-    ]  # fmt: skip
-    short = [one.card.name for one in placed if one.verdict == "no"]
-    return replace(
-        report, tables=(), assumptions=(), text="".join(f"{line}\n" for line in lines),
-        warnings=tuple(f"{name} does not fit so" for name in short),
-    )  # fmt: skip
+    return fit_start.emitted(report, placed, ask, emit) if emit else report
 
 
 def fit_catalog(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from functools import cache
@@ -51,6 +50,8 @@ def band(runtime: str, part: str, like: str | None = None) -> Band | None:
 @cache
 def bands() -> dict[tuple[str, str], Band]:
     """Every band by runtime and metric, as `python tools/accuracy.py` wrote them."""
+    import json  # noqa: PLC0415  (an answer may print no band)
+
     folder = os.path.join(os.path.dirname(os.path.abspath(llmcalc.__file__)), "measurements")
     with open(os.path.join(folder, FILE), encoding="utf-8") as file:
         written = json.load(file)["bands"]

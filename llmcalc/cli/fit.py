@@ -11,8 +11,7 @@ from llmcalc import units
 from llmcalc.cli.beside import BesideOptions
 from llmcalc.cli.command import command
 from llmcalc.cli.engine import Engine
-from llmcalc.cli.options import Gpu, OptionalModels, Seq
-from llmcalc.cli.training import Method
+from llmcalc.cli.options import Gpu, Method, OptionalModels, Seq
 from llmcalc.errors import UsageError
 from llmcalc.report.model import Report
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from llmcalc import units
 from llmcalc.cli.complete import gpu_names, model_names
+
+Method = Literal["full", "lora", "qlora", "dora"]
+"""How a model is trained."""
 
 Models = Annotated[
     list[str],

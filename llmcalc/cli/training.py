@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Option
 
 from llmcalc import units
-from llmcalc.cli.options import Gpus
+from llmcalc.cli.options import Gpus, Method
 
 if TYPE_CHECKING:
     from llmcalc.engines.train.plan import Plan
@@ -17,7 +17,6 @@ SPLIT = "Split over GPUs"
 STATES = "Precision, optimizer and adapters"
 MEMORY = "What is kept and computed again"
 
-Method = Literal["full", "lora", "qlora", "dora"]
 Sharding = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
 Schedule = Literal["1f1b", "interleaved", "zb-h1", "zb-h2", "gpipe"]
 Kernels = Literal["eager", "sdpa", "fused"]
