@@ -12,6 +12,7 @@ import pytest
 
 from llmcalc.catalog.data import runtime
 from llmcalc.catalog.recipes import framework
+from llmcalc.engines.train.runtime import FRAGMENTS
 from llmcalc.spec.runtime import ProfileScratch
 
 TOOLS = pathlib.Path(__file__).parents[1] / "tools"
@@ -68,3 +69,16 @@ def test_what_training_frameworks_take_is_fitted_on_their_rows() -> None:
         assert tool.reserve(name) == (framework(name).reserve, n)
     assert tool.context("qwen") == (framework("qwen").context, 9)
     assert framework("qwen-deepspeed").context == framework("qwen").context
+
+
+def test_how_training_frameworks_work_is_what_their_rows_need_most() -> None:
+    tool = _tool("fit_training")
+    for name, method, field in tool.CHOICES:
+        errors = tool.choice(name, method, field)
+        assert min(errors, key=errors.__getitem__) == getattr(framework(name), field)
+
+
+def test_what_the_allocator_cannot_give_back_is_no_less_than_a_failed_run_had() -> None:
+    failed, ran = _tool("fit_training").fragments()
+    assert failed <= FRAGMENTS < failed + 0.001
+    assert abs(failed - ran) < 0.001  # the two cross by less than the model can tell

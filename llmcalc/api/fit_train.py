@@ -9,9 +9,8 @@ from typing import Literal
 
 from llmcalc.api import fit_train_tables as tables
 from llmcalc.api.fit import ORDER, FitResult
-from llmcalc.api.plans import Asked, Method, plan
+from llmcalc.api.plans import Asked, Method, lowered, plan
 from llmcalc.api.selection import Filter, selected
-from llmcalc.blueprint import lower
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import params
 from llmcalc.engines.capacity import capacity
@@ -72,7 +71,7 @@ class Trained:
 
     def __init__(self, card: ModelCard, asked: Asked, offered: int) -> None:
         self.card, self.asked, self.capacity = card, asked, offered
-        self.ledger: Ledger = lower(card, training=True)
+        self.ledger: Ledger = lowered(card, plan(asked).framework)
         self.context_limit = card.max_position_embeddings
         with quietly():
             self.params = params.count(self.ledger).total

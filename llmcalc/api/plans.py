@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from llmcalc.api.request import at_least_one
+from llmcalc.blueprint import lower
 from llmcalc.blueprint.keeping.tensor import Kernel
+from llmcalc.blueprint.operations import Ledger
 from llmcalc.blueprint.parallel import Parallel
 from llmcalc.catalog import data, recipes
 from llmcalc.engines.train.plan import Adapters, Offload, Plan, Recompute, Schedule
 from llmcalc.engines.training import Sharding
 from llmcalc.errors import ImpossibleError, UsageError
+from llmcalc.spec.card import ModelCard
 from llmcalc.spec.framework import Framework, Losses
 from llmcalc.spec.quantization import Quantization
 
@@ -91,6 +94,13 @@ def plan(asked: Asked) -> Plan:
         offload=asked.offload,
         imbalance=asked.imbalance,
     )
+
+
+def lowered(card: ModelCard, framework: Framework) -> Ledger:
+    """The operations of a model in training, as the framework builds it."""
+    if framework.unties:
+        card = replace(card, embedding=replace(card.embedding, tied=False))
+    return lower(card, training=True)
 
 
 def _usual(asked: Asked, framework: Framework) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from llmcalc.api.plans import Method
-from llmcalc.blueprint import lower
+from llmcalc.api.plans import Method, lowered
 from llmcalc.blueprint.scalar_head import with_scalar_head
 from llmcalc.catalog.data import quantization
 from llmcalc.engines.rlhf.member import Member, Model, members
@@ -55,7 +54,7 @@ def method(plan: Plan) -> Method:
 
 def model(role: Role, cast: Cast, plan: Plan) -> Model:
     """The operations of a role's model."""
-    whole = lower(cast.card(role), training=True)
+    whole = lowered(cast.card(role), plan.framework)
     return Model(
         role=role,
         ledger=with_scalar_head(whole) if role.name in SCALAR else whole,
@@ -65,9 +64,13 @@ def model(role: Role, cast: Cast, plan: Plan) -> Model:
 
 
 def held(one: Model, plan: Plan, *, away: bool) -> tuple[Member, ...]:
-    """What the model holds on each pipeline stage; a new head is trained whole beside adapters."""
-    own = plan
-    if plan.adapters and one.role.name in SCALAR and one.role.trained:
-        trained = plan.adapters.trained | {"head"}
-        own = replace(plan, adapters=replace(plan.adapters, trained=trained))
-    return members(one, own, away=away)
+    """What the model holds on each pipeline stage."""
+    return members(one, own_plan(one, plan), away=away)
+
+
+def own_plan(one: Model, plan: Plan) -> Plan:
+    """How it is trained: a new head is trained whole beside adapters."""
+    if not (plan.adapters and one.role.name in SCALAR and one.role.trained):
+        return plan
+    trained = plan.adapters.trained | {"head"}
+    return replace(plan, adapters=replace(plan.adapters, trained=trained))

@@ -8,8 +8,8 @@ from typing import Literal
 
 from llmcalc.api import train_tables as tables
 from llmcalc.api.bands import step_band
+from llmcalc.api.plans import lowered
 from llmcalc.api.train_time import Asked, TrainTime, train_time
-from llmcalc.blueprint import lower
 from llmcalc.blueprint.operations import GroupedMatmul, Ledger
 from llmcalc.engines import params as counting
 from llmcalc.engines.capacity import capacity
@@ -133,7 +133,7 @@ def train(
     """
     if gpu is None and asked != NOTHING:
         raise UsageError("a run takes time on a GPU", hint="name it: --gpu h100")
-    ledger = lower(card, training=True)
+    ledger = lowered(card, plan.framework)
     with quietly():
         total, trainable = counting.count(ledger).total, count(ledger, plan)
     needs = needed_by(ledger, plan)

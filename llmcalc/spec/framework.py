@@ -20,12 +20,10 @@ class Rlhf:
     source: Line = "assumed: one tensor at a time, as TRL and OpenRLHF do"
     completion_logits: tuple[Name, ...] = ()
     """Algorithms of which logits are computed of completions only, not of prompts."""
-    gathers: Literal["tensor", "layer", "model"] = "tensor"
-    """What of dealt-out weights is whole at once while they are handed over."""
-    gathers_adapted: Literal["tensor", "layer", "model"] | None = None
-    """The same where adapters are merged first; None: as ever."""
+    merges_whole: Bool = False
+    """Whether dealt-out weights are gathered all at once where adapters are merged into them."""
     bucket: Buffer = 0
-    """Bytes of a buffer that they are handed over in."""
+    """Bytes of a buffer that new weights are handed over in; 0: one tensor after another."""
     sleep_level: Annotated[int, Range(1, 2)] = 1
     """vLLM's: 1 keeps the engine's old weights on the host, 2 drops them."""
 
@@ -72,6 +70,8 @@ class Framework:
     """Whether values are a view of the joined projection, which is then kept whole."""
     quantised_inputs: Few = 1
     """Copies of the input of a quantised product that are kept."""
+    stray_table_gradient: Bool = False
+    """Whether the token table beside quantised products has a gradient that no step clears."""
     prefetched: Few = 1
     """Units of a sharded model that are gathered ahead of the one that computes."""
     rlhf: Rlhf = Rlhf()  # noqa: RUF009  frozen

@@ -14,6 +14,9 @@ from llmcalc.checks.measured.unusable import Unusable
 GIB, MIB = 2**30, 2**20
 STARTED = frozenset({"fits", "started", "ok", "yes"})
 """Words of an outcome that began to serve."""
+DECIMAL = ("litgpt", "torchtune")
+"""Training frameworks whose logs divide bytes by 10^9 (litgpt finetune/lora.py, "Memory used";
+torchtune utils/memory.py, get_memory_stats)."""
 
 Measured = Callable[[Cells], float | None]
 
@@ -130,8 +133,10 @@ def speed(name: str) -> Measured:
 
 
 def step_gib(cells: Cells) -> float | None:
-    """GiB of a training step; the middle where a GB may be decimal or binary."""
+    """GiB of a training step; the middle where nobody says whether a GB is decimal or binary."""
     low, high = number(cells, "mem_gib_low"), number(cells, "mem_gib_high")
+    if low and (text(cells, "framework") or "").lower().startswith(DECIMAL):
+        return low
     return (low * high) ** 0.5 if low and high else None
 
 

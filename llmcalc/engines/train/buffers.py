@@ -76,6 +76,16 @@ def table_gradient(ledger: Ledger, plan: Plan) -> int:
         return 0
     if not plan.framework.persistent_gradients:
         return 0  # it is one of the gradients themselves
+    return _table(ledger)
+
+
+def stray_gradient(ledger: Ledger, plan: Plan) -> int:
+    """Bytes of the gradient of a frozen table that autograd makes and no optimizer knows of."""
+    quantised = plan.adapters is not None and plan.adapters.quantised
+    return _table(ledger) if quantised and plan.framework.stray_table_gradient else 0
+
+
+def _table(ledger: Ledger) -> int:
     return max(
         (
             COMPUTED * weight.numel

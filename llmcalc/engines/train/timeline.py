@@ -83,7 +83,7 @@ def _passes(
     """The ends of the forward pass and of the loss, and both ends of the layers' backward."""
     gradients = held.gradients if plan.summed else 0
     always = plan.framework.workspace + buffers.buckets(rank, plan) + held.copies
-    always += buffers.one_of_each_shape(rank, plan)
+    always += buffers.one_of_each_shape(rank, plan) + buffers.stray_gradient(rank, plan)
     gathered = buffers.gathered(rank, plan) + buffers.widened(rank, plan)
     streams = buffers.streams(rank, plan)
     live = activations.again(rank, plan) + activations.working(rank, plan)
@@ -107,7 +107,7 @@ def _passes(
 
 def _steps(rank: Ledger, plan: Plan, held: Lasting) -> tuple[Moment, ...]:
     always = plan.framework.workspace + buffers.buckets(rank, plan)
-    always += buffers.one_of_each_shape(rank, plan)
+    always += buffers.one_of_each_shape(rank, plan) + buffers.stray_gradient(rank, plan)
     step = Moment(
         phase="step", at="the optimizer steps", **_states(held, held.gradients),
         buffers=always + held.stepping,
