@@ -29,6 +29,7 @@ from llmcalc.api.train import train
 from llmcalc.checks.measured.metric import step_gib
 from llmcalc.checks.measured.reading import read
 from llmcalc.checks.measured.training import TrainingCase, training
+from llmcalc.checks.measured.training_words import Memory
 from llmcalc.checks.measured.unusable import Unusable
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.train.plan import Plan
@@ -57,6 +58,7 @@ class Measured:
     """One row: what was configured, and bytes as measured."""
 
     row: str
+    memory: Memory
     case: TrainingCase
     plan: Plan
     size: float
@@ -77,7 +79,7 @@ def cases() -> tuple[Measured, ...]:
             size = step_gib({**row.config, **row.measured})
             if case.missing or size is None or case.memory is None:
                 continue
-            found.append(Measured(row.id, case, plan(asked_of(case)), size * GIB))
+            found.append(Measured(row.id, case.memory, case, plan(asked_of(case)), size * GIB))
         except (Unusable, LlmcalcError):
             continue
     return tuple(found)
@@ -93,7 +95,7 @@ def answer(one: Measured, **changed: Any) -> Any:
 def rows(memory: str) -> Iterator[Measured]:
     """Rows whose number counts one kind of memory; of the driver's, those that tell its part."""
     for one in cases():
-        if one.case.memory == memory and (memory != "device" or _short(one.case)):
+        if one.memory == memory and (memory != "device" or _short(one.case)):
             yield one
 
 
@@ -129,29 +131,26 @@ def choice(framework: str, method: str, field: str) -> dict[Any, float]:
 
 
 def _off(one: Measured, **changed: Any) -> float:
-    assert one.case.memory
-    held = answer(one, **changed)
-    return abs(counted(held, one.case.memory, one.case.gpus) / one.size - 1)
+    return abs(counted(answer(one, **changed), one.memory, one.case.gpus) / one.size - 1)
 
 
 def fragments() -> tuple[float, float]:
-    """Shares of live tensors: the first is enough for the run that failed to have failed, with the
-    last the one that ran would not have."""
+    """What the run that failed must have lacked at least, the one that ran at most, as shares."""
     bounds = {}
     for file in ("training_memory.tsv", "training_oom.tsv"):
         for row in read(str(DATA / file)):
             if row.id in {RAN, DID_NOT}:
-                bounds[row.id] = _room(training(row.config))
+                case = training(row.config)
+                bounds[row.id] = _room(case, capacity(case.gpu).bytes if case.gpu else 0)
     return bounds[DID_NOT], bounds[RAN]
 
 
-def _room(case: TrainingCase) -> float:
+def _room(case: TrainingCase, offered: int) -> float:
     """What is left over live tensors and the driver's part, as a share of live tensors."""
     asked = plan(asked_of(case))
     needs = needed_by(lowered(case.card, asked.framework), asked)
-    assert case.gpu
     fixed = needs.taken.context + needs.taken.communication
-    return (capacity(case.gpu).bytes - fixed) / needs.live - 1
+    return (offered - fixed) / needs.live - 1
 
 
 def main() -> None:
