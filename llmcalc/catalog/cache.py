@@ -89,6 +89,10 @@ class Cache(Generic[T]):
         """Name and aliases of the card or spec in a file's bytes. Raises InvalidFileError."""
         return self._entry(raw, origin)[0]
 
+    def listed(self) -> tuple[Names, ...]:
+        """Name and aliases of every entry, of files that may have changed or gone since."""
+        return tuple(names for names, _ in self._entries.values())
+
     def save(self) -> None:
         """Write what is new; a full or read-only disk is no error."""
         if not self._changed or not self.path:

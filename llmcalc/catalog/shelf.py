@@ -56,7 +56,11 @@ class Shelf(Generic[T]):
             for folder in reversed(own):
                 if found := self._scan(folder, wanted):
                     return found
-            return self._by_file_name(shipped, wanted) or self._scan(shipped, wanted)
+            return (
+                self._by_file_name(shipped, wanted)
+                or self._by_known_alias(shipped, wanted)
+                or self._scan(shipped, wanted)
+            )
         finally:
             self.cache.save()
 
@@ -134,6 +138,15 @@ class Shelf(Generic[T]):
             return None
         value = self.cache.value(content(path), path)
         return value if canonical(value.name) == wanted else None
+
+    def _by_known_alias(self, folder: str, wanted: str) -> T | None:
+        """As fast for an alias: earlier runs have seen whose it is, and that file is read anew."""
+        for name, *aliases in self.cache.listed():
+            if any(canonical(one) == wanted for one in aliases):
+                value = self._by_file_name(folder, canonical(name))
+                if value and any(canonical(one) == wanted for one in value.aliases):
+                    return value
+        return None
 
     def _scan(self, folder: str, wanted: str) -> T | None:
         """The file of a folder with that name, else the one with that alias."""

@@ -68,6 +68,19 @@ def test_names_and_aliases_are_found_however_they_are_spelled(typed: str, name: 
     assert find.card(typed).name == name
 
 
+def test_an_alias_of_an_earlier_run_is_looked_up_in_the_file_of_now(shipped: Path) -> None:
+    """The first search reads every file, the second one; a moved alias is found where it is now."""
+    one, other = "llama2-13b", "qwen2.5-7b"
+    assert find.card("llama-2-13b").name == one
+    assert find.card("llama-2-13b").name == one
+    (shipped / f"{one}.yaml").write_text(card_text(one))
+    (shipped / f"{other}.yaml").write_text(card_text(other, "llama-2-13b"))
+    assert find.card("llama-2-13b").name == other
+    (shipped / f"{other}.yaml").unlink()
+    with pytest.raises(UnknownNameError):
+        find.card("llama-2-13b")
+
+
 @pytest.mark.usefixtures("shipped")
 def test_gpus_are_found_by_name_alias_and_path(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(GPU.replace("name: g1", "name: mine"))
