@@ -3,41 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 
 from llmcalc.api import rlhf_tables as tables
-from llmcalc.api.request import within_limit
+from llmcalc.api.rlhf_assumptions import assumptions
 from llmcalc.api.rlhf_engine import Engine, Place, holds_one, rollout
 from llmcalc.api.rlhf_models import Cast, held, method, model
 from llmcalc.api.rlhf_result import RlhfResult, RolePerGpu, RoleRow, StretchRow
+from llmcalc.api.rlhf_run import Pace, Run, checked
+from llmcalc.api.rlhf_time import RlhfTime, rlhf_time
 from llmcalc.engines import params as counting
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.rlhf.member import Member
 from llmcalc.engines.rlhf.rollout import Rollout
 from llmcalc.engines.rlhf.share import Share
-from llmcalc.engines.rlhf.stretches import Fullest, asleep, beside, fullest
-from llmcalc.engines.train.plan import Plan
-from llmcalc.errors import UsageError
+from llmcalc.engines.rlhf.stretches import Fullest, asleep, beside, fullest, waking
+from llmcalc.errors import ImpossibleError, InvalidFileError, UsageError
 from llmcalc.formula import quietly, record_sum
 from llmcalc.planner.fit import Verdict, judged
 from llmcalc.report.model import Report
-from llmcalc.spec.algorithm import Algorithm, Role, RoleName, Stretch
+from llmcalc.spec.algorithm import Role, RoleName, Stretch
 from llmcalc.spec.gpu import GpuSpec
 
-__all__ = ["Cast", "Engine", "RlhfResult", "Run", "rlhf"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One way to train on preferences."""
-
-    algorithm: Algorithm
-    cast: Cast
-    plan: Plan
-    """Of the policy; a critic is trained alike."""
-    engine: Engine
-    idle_on_host: bool = False
-    """Whether models wait on the host while they do not compute."""
+__all__ = ["Cast", "Engine", "Pace", "RlhfResult", "Run", "rlhf"]
 
 
 def rlhf(run: Run, *, gpu: GpuSpec | None = None) -> Report:
@@ -46,7 +34,7 @@ def rlhf(run: Run, *, gpu: GpuSpec | None = None) -> Report:
     Raises ImpossibleError for splits that a model does not allow, UsageError for an engine that
     the algorithm does not need.
     """
-    run = _checked(run)
+    run = checked(run)
     offered = capacity(gpu).bytes if gpu else None
     with quietly():
         parts = _members(run)
@@ -57,22 +45,29 @@ def rlhf(run: Run, *, gpu: GpuSpec | None = None) -> Report:
     worst = {name: max(each, key=lambda one: one.total) for name, each in rows.items()}
     for one in worst.values():
         _explain(one)
-    result = _result(run, parts, worst, engine, offered, gpu)
+    time, untimed = _timed(run, gpu, engine)
+    result = _result(run, parts, worst, engine, offered, gpu, time, untimed)
     return Report(
         command="rlhf", results=(result,), tables=tables.tables(result),
         assumptions=tuple(f"{name}: {value}" for name, value in result.assumptions.items()),
     )  # fmt: skip
 
 
-def _checked(run: Run) -> Run:
-    """Pairs go through together; an engine of its own needs sequences to make."""
-    within_limit(run.cast.policy, run.plan.seq, option="--seq", force=False)
-    if run.engine.gpus and not run.algorithm.generates:
-        raise UsageError(
-            f"{run.algorithm.name} makes no sequences", hint="leave --rollout-gpus out"
-        )
-    together = run.plan.micro_batch * run.algorithm.together
-    return replace(run, plan=replace(run.plan, micro_batch=together))
+def _timed(
+    run: Run, gpu: GpuSpec | None, engine: Rollout | None
+) -> tuple[RlhfTime | None, dict[str, str]]:
+    """The time of an iteration, or why there is none where nobody asked for it in particular."""
+    asked = run.pace.iterations is not None or run.pace.price is not None
+    if gpu is None:
+        if asked:
+            raise UsageError("a run takes time on a GPU", hint="name it: --gpu h100")
+        return None, {}
+    try:
+        return rlhf_time(run, gpu, engine), {}
+    except (ImpossibleError, InvalidFileError) as error:
+        if asked:
+            raise
+        return None, {"no time": str(error)}
 
 
 def _members(run: Run) -> dict[RoleName, tuple[Member, ...]]:
@@ -102,15 +97,16 @@ def _engine(
         gpus=run.engine.gpus or run.plan.parallel.gpus, capacity=offered,
         others=0 if run.engine.gpus else others, name=gpu.name if gpu else "",
     )  # fmt: skip
-    return rollout(run.cast.policy, run.engine, run.plan.seq, place)
+    return rollout(run.cast.policy, run.engine, run.rolled_at_once, run.plan.seq, place)
 
 
 def _with(run: Run, one: Fullest, engine: Rollout | None) -> Fullest:
     """A stretch with the engine on the same GPU, awake or asleep."""
     if engine is None:
         return one
-    awake = one.stretch == "rollout" or not run.engine.sleeps
-    return beside(one, engine.share if awake else asleep(engine.share))
+    if one.stretch == "rollout" or not run.engine.sleeps:
+        return beside(one, engine.share)
+    return beside(one, (waking if one.stretch == "sync" else asleep)(engine.share))
 
 
 def _explain(one: Fullest) -> None:
@@ -126,17 +122,22 @@ def _result(
     engine: Rollout | None,
     offered: int | None,
     gpu: GpuSpec | None,
+    time: RlhfTime | None,
+    untimed: dict[str, str],
 ) -> RlhfResult:
     alone = engine if run.engine.gpus else None
     totals = {str(name): one.total for name, one in worst.items()}
     if alone:
+        received = max(one.handing.buffers for one in parts["policy"])
         totals["rollout"] = max(totals["rollout"], alone.share.total)
+        totals["sync"] = max(totals["sync"], alone.share.total + received)
     phase = max(worst, key=lambda name: totals[name])
     peak = totals[phase]
     return RlhfResult(
         model=run.cast.policy.name, algorithm=run.algorithm.name, method=method(run.plan),
         precision=run.plan.recipe.name, optimizer=run.plan.optimizer.name,
         shard=run.plan.sharding,
+        prompt=run.prompt_tokens, output=run.output_tokens,
         placement="split" if alone else "colocated" if engine else "training",
         gpus=run.plan.parallel.gpus, rollout_gpus=run.engine.gpus,
         gpu=gpu.name if gpu else None, roles=tuple(_rows(run, parts, worst, engine)),
@@ -148,7 +149,11 @@ def _result(
         max_concurrency=engine.concurrency if engine else None,
         gpu_memory_utilization=round(engine.share.total / offered, 3)
         if engine and offered else None,
-        basis="modelled", assumptions=_assumptions(run, engine, gpu),
+        iteration_seconds=time.iteration_seconds if time else None,
+        tokens_per_second=time.tokens_per_second if time else None,
+        total_seconds=time.total_seconds if time else None,
+        gpu_hours=time.gpu_hours if time else None, cost=time.cost if time else None, time=time,
+        basis="modelled", assumptions=assumptions(run, engine, gpu) | untimed,
     )  # fmt: skip
 
 
@@ -209,32 +214,3 @@ def _per_gpu(share: Share) -> RolePerGpu:
 def _stretch(one: Fullest) -> StretchRow:
     roles = one.total - one.process
     return StretchRow(stretch=one.stretch, roles=roles, process=one.process, total=one.total)
-
-
-def _assumptions(
-    run: Run, engine: Rollout | None, gpu: GpuSpec | None
-) -> dict[str, str | int | float]:
-    plan = run.plan
-    named: dict[str, str | int | float] = {
-        "algorithm": run.algorithm.title,
-        "precision": plan.recipe.title,
-        "framework": plan.framework.title,
-        "sequence": plan.seq,
-        "sequences at once": plan.micro_batch,
-        "idle models": "on the host" if run.idle_on_host else "stay on the GPU",
-        "scoring": "one model after another, a layer's tensors and its logits",
-    }
-    if plan.adapters:
-        named["reference"] = "the policy without its adapters"
-    if engine:
-        chosen = run.engine.setup
-        named["engine"] = f"{chosen.runtime.name} {chosen.runtime.version}, tp {run.engine.tp}"
-        named["engine's weights"] = f"{chosen.weights.title}, a copy of its own"
-        named["sequences made at once"] = run.engine.batch
-        if not run.engine.gpus:
-            named["while others compute"] = (
-                "weights and cache of the engine leave" if run.engine.sleeps else "the engine stays"
-            )
-    if gpu:
-        named["capacity"] = capacity(gpu).basis
-    return named

@@ -22,8 +22,8 @@ class Engine:
     """How sequences are made."""
 
     setup: Setup
-    batch: int
-    """Sequences at once, on all engines together."""
+    batch: int | None = None
+    """The most sequences at once, on all engines together; None: all of an iteration."""
     gpus: int = 0
     """Of its own; 0: those that train."""
     sleeps: bool = True
@@ -58,8 +58,8 @@ class Place:
     name: str = ""
 
 
-def rollout(card: ModelCard, engine: Engine, seq: int, place: Place) -> Rollout:
-    """One engine with the cache that it gets.
+def rollout(card: ModelCard, engine: Engine, batch: int, seq: int, place: Place) -> Rollout:
+    """One engine with the cache that it gets; `batch` sequences on all of them together.
 
     Raises ImpossibleError where GPUs do not divide into engines.
     """
@@ -69,7 +69,7 @@ def rollout(card: ModelCard, engine: Engine, seq: int, place: Place) -> Rollout:
             f"{place.gpus} GPUs are no multiple of --rollout-tp {engine.tp}",
             hint=f"use {-(-place.gpus // engine.tp) * engine.tp} GPUs",
         )
-    batch = -(-engine.batch // (place.gpus // engine.tp))
+    batch = -(-batch // (place.gpus // engine.tp))
     stage, serving = _started(card, engine, batch, seq, place)
     if place.capacity is None:
         return without_room(stage, batch, seq)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from llmcalc.api.rlhf_time import RlhfTime
 from llmcalc.planner.fit import Verdict
 from llmcalc.spec.algorithm import RoleName, Stretch
 
@@ -67,6 +68,10 @@ class RlhfResult:
     precision: str
     optimizer: str
     shard: str
+    prompt: int
+    """Tokens of each prompt."""
+    output: int
+    """Tokens of each completion."""
     placement: Literal["colocated", "split", "training"]
     """The engine on the GPUs that train, on its own, or no engine at all."""
     gpus: int
@@ -92,5 +97,16 @@ class RlhfResult:
     """Sequences that one engine's room holds at once."""
     gpu_memory_utilization: float | None
     """Share of a GPU that the engine takes: as asked for, or what the others leave."""
+    iteration_seconds: float | None
+    """This and all below is null without a GPU, or with one whose rates nobody states."""
+    tokens_per_second: float | None
+    """Prompts and completions, all GPUs."""
+    total_seconds: float | None
+    """Of all iterations asked for; of one without."""
+    gpu_hours: float | None
+    cost: float | None
+    """Null without a price."""
+    time: RlhfTime | None
+    """All that is known of the time."""
     basis: Literal["modelled"]
     assumptions: Mapping[str, str | int | float]

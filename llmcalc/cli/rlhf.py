@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from llmcalc.cli.command import command
-from llmcalc.cli.options import Model, OptionalGpu
+from llmcalc.cli.iteration import Iteration
+from llmcalc.cli.options import Force, Model, OptionalGpu
 from llmcalc.cli.rollout import Rollout
 from llmcalc.cli.training import Training
 from llmcalc.report.model import Report
@@ -18,6 +19,8 @@ from llmcalc.report.model import Report
     "llmcalc rlhf qwen3-8b --algo grpo --method lora --no-reward-model --gpu h100",
     "llmcalc rlhf llama3-8b --algo dpo --gpu h100 -n 8 --shard fsdp --seq 4k",
     "llmcalc rlhf qwen3-32b --algo grpo -n 32 --shard zero3 --rollout-gpus 8",
+    "llmcalc rlhf qwen3-8b --algo grpo --framework verl --gpu h100 -n 8 --shard fsdp "
+    "--global-batch 256 --prompt 1k --output 3k --iterations 500 --price 2",
 )
 def rlhf(
     model: Model,
@@ -41,22 +44,25 @@ def rlhf(
     idle_on_host: Annotated[
         bool, typer.Option("--idle-on-host", help="Models wait on the host between their turns.")
     ] = False,
+    iteration: Iteration,
     training: Training,
     rollout: Rollout,
+    force: Force = False,
 ) -> Report:
-    """What preference training holds on each GPU: policy, reference, reward, critic and engine."""
+    """What preference training holds on each GPU, phase by phase; how long and costly it is."""
     from llmcalc.api.rlhf import Cast, Run  # noqa: PLC0415  (commands load when called)
     from llmcalc.api.rlhf import rlhf as answer  # noqa: PLC0415
     from llmcalc.catalog import find, recipes  # noqa: PLC0415
 
-    plan = training.plan()
+    plan, prompt = iteration.plan(training)
     cast = Cast(
         policy=find.card(model),
         reward=find.card(reward_model) if reward_model else None,
         critic=find.card(critic_model) if critic_model else None,
         has_reference=reference, has_reward=not no_reward_model,
     )  # fmt: skip
-    engine = rollout.engine(plan.micro_batch * plan.micro_batches * plan.parallel.dp)
-    run = Run(algorithm=recipes.algorithm(algo), cast=cast, plan=plan, engine=engine,
-              idle_on_host=idle_on_host)  # fmt: skip
+    run = Run(
+        algorithm=recipes.algorithm(algo), cast=cast, plan=plan, engine=rollout.engine(),
+        idle_on_host=idle_on_host, prompt=prompt, pace=iteration.pace(), force=force,
+    )  # fmt: skip
     return answer(run, gpu=find.gpu(gpu) if gpu else None)

@@ -36,7 +36,7 @@ class Rollout:
     ] = None
     rollout_tp: Annotated[int, _engine(help="Tensor parallel ranks of one engine.")] = 1
     rollout_batch: Annotated[
-        int | None, _engine(help="Sequences made at once; as many as a step trains on.")
+        int | None, _engine(help="Sequences made at once; all of an iteration if not said.")
     ] = None
     gpu_memory_utilization: Annotated[
         float | None,
@@ -49,7 +49,7 @@ class Rollout:
                help="Its weights and cache leave while others compute."),
     ] = True  # fmt: skip
 
-    def engine(self, batch: int) -> Engine:
+    def engine(self) -> Engine:
         """The names looked up. Raises UsageError for unknown ones."""
         from llmcalc.api.rlhf_engine import Engine  # noqa: PLC0415  (commands load when called)
         from llmcalc.api.setup import setup  # noqa: PLC0415
@@ -62,5 +62,5 @@ class Rollout:
         )  # fmt: skip
         return Engine(
             setup=chosen, gpus=self.rollout_gpus or 0, sleeps=self.sleep,
-            batch=batch if self.rollout_batch is None else self.rollout_batch,
+            batch=self.rollout_batch,
         )  # fmt: skip

@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 from llmcalc.spec.limits import Alias, Bool, Line, Name, Range
 
 RoleName = Literal["policy", "reference", "reward", "critic", "rollout"]
-Stretch = Literal["rollout", "reward", "train"]
-"""A part of one iteration: sequences are made, scored, and learned from."""
+Stretch = Literal["rollout", "reward", "train", "sync"]
+"""A part of one iteration: sequences are made, scored, and learned from; then the engine gets the
+new weights."""
 
-STRETCHES: tuple[Stretch, ...] = ("rollout", "reward", "train")
+STRETCHES: tuple[Stretch, ...] = ("rollout", "reward", "train", "sync")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,9 @@ class Algorithm:
     source: Line
     together: Annotated[int, Range(1, 16)] = 1
     """Sequences of one sample that go through at once: the chosen and the rejected answer."""
+    group: Annotated[int, Range(1, 4096)] = 1
+    """Completions of each prompt."""
+    group_source: Line | None = None
     roles: tuple[Role, ...]
 
     @property
@@ -50,4 +54,7 @@ class Algorithm:
     @property
     def stretches(self) -> tuple[Stretch, ...]:
         """The parts of its iteration, in order."""
-        return tuple(one for one in STRETCHES if any(one in role.computes for role in self.roles))
+        found = {stretch for role in self.roles for stretch in role.computes}
+        if self.generates:
+            found.add("sync")
+        return tuple(one for one in STRETCHES if one in found)

@@ -74,6 +74,6 @@ class Framework:
     """Whether the token table beside quantised products has a gradient that no step clears."""
     prefetched: Few = 1
     """Units of a sharded model that are gathered ahead of the one that computes."""
-    rlhf: Rlhf = Rlhf()  # noqa: RUF009  frozen
+    rlhf: Rlhf = Rlhf()
     fitted_on: Length | None = None
     """Rows that the constants were fitted on."""

@@ -43,7 +43,7 @@ def _run(
         algorithm=algorithm(algo),
         cast=Cast(policy=card(name), **(cast or {})),
         plan=plan(Asked(**asked)),
-        engine=Engine(setup=chosen, **{"batch": 8, **(engine or {})}),
+        engine=Engine(setup=chosen, **(engine or {})),
         idle_on_host=idle,
     )
     (found,) = rlhf(run, gpu=gpu(on) if on else None).results
@@ -102,7 +102,7 @@ def test_gradients_stand_only_while_a_model_trains() -> None:
 
 
 def test_zero3_deals_every_model_out() -> None:
-    roles = _roles(_run(gpus=8, shard="zero3", engine={"batch": 8}))
+    roles = _roles(_run(gpus=8, shard="zero3"))
     assert roles["policy"].by_stretch["rollout"] == pytest.approx(14 * N / 8, abs=64)
     assert roles["reference"].by_stretch["rollout"] == pytest.approx(2 * N / 8, abs=64)
     assert roles["reward"].by_stretch["rollout"] == pytest.approx(2 * SCALAR / 8, abs=64)
@@ -158,7 +158,7 @@ def test_a_critic_with_adapters_trains_its_new_head_whole() -> None:
 
 
 def test_the_cache_is_that_of_the_sequences_where_no_gpu_is_named() -> None:
-    engine = _roles(_run("grpo", seq=2048, engine={"batch": 4}))["rollout"].per_gpu
+    engine = _roles(_run("grpo", seq=2048, global_batch=4))["rollout"].per_gpu
     # 2 · 32 layers · 4096 · 2 bytes a token, 2048 being a multiple of a block.
     assert engine.kv_cache == 4 * 2048 * 2 * 32 * 4096 * 2
     assert engine.weights == 2 * N
@@ -169,7 +169,7 @@ def test_a_shared_gpu_with_sleep_is_a_maximum() -> None:
     roles = _roles(found)
     assert found.placement == "colocated"
     assert found.peak == max(found.totals.values())
-    assert roles["rollout"].alive == ("rollout",)
+    assert roles["rollout"].alive == ("rollout", "sync")
     asleep = roles["rollout"].by_stretch["train"]
     assert asleep == roles["rollout"].per_gpu.runtime < GIB
     assert roles["rollout"].per_gpu.peak == pytest.approx(0.5 * (found.capacity or 0), abs=1 * GIB)
@@ -273,7 +273,7 @@ def asjson_of(value: Any) -> str:
 def test_steps_add_up() -> None:
     run = Run(
         algorithm=algorithm("ppo"), cast=Cast(policy=card("llama2-7b")), plan=plan(Asked()),
-        engine=Engine(setup=setup(engine="vllm", tp=1), batch=8),
+        engine=Engine(setup=setup(engine="vllm", tp=1)),
     )  # fmt: skip
     with recording() as steps:
         report = rlhf(run)

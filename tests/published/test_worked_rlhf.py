@@ -20,7 +20,7 @@ def _grpo(on: str, *, has_reward: bool = False, **asked: Any) -> RlhfResult:
         algorithm=algorithm("grpo"),
         cast=Cast(policy=card("llama2-7b"), has_reward=has_reward),
         plan=plan(Asked(seq=1024, **asked)),
-        engine=Engine(setup=setup(engine="vllm"), batch=8),
+        engine=Engine(setup=setup(engine="vllm")),
     )
     (found,) = rlhf(run, gpu=gpu(on)).results
     assert isinstance(found, RlhfResult)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from llmcalc.blueprint.operations import Ledger, Matmul
 from llmcalc.blueprint.shard import shard
 from llmcalc.engines import weights
+from llmcalc.engines.rlhf.handover import handed
 from llmcalc.engines.rlhf.share import NOTHING, Share, at
 from llmcalc.engines.train import activations, buffers, loss
 from llmcalc.engines.train.plan import Plan
@@ -28,6 +29,8 @@ class Member:
     """In a forward pass without gradients."""
     step: tuple[Share, ...] = ()
     """At each point of a training step, the end of its forward pass first."""
+    handing: Share = NOTHING
+    """While it hands its weights to the engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +72,12 @@ def _trained(role: Role, rank: Ledger, line: Line, plan: Plan, *, away: bool) ->
         idle=NOTHING if away else standing,
         scoring=_forward(rank, plan, computing, copies=held.copies),
         step=tuple(at(moment) for moment in line.moments),
+        handing=replace(computing, buffers=handed(rank, plan)),
     )  # fmt: skip
 
 
 def _frozen(model: Model, rank: Ledger, plan: Plan, *, away: bool) -> Member:
-    ranks = plan.data_ranks if plan.sharded_weights else 1
+    ranks = plan.shard_ranks if plan.sharded_weights else 1
     size = 0 if model.within else sum(weights.by_group(rank, model.format).values())
     standing = Share(weights=-(-size // ranks))
     return Member(

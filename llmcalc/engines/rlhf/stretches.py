@@ -1,4 +1,4 @@
-"""When is a GPU fullest? One iteration as three stretches, in each of which one model computes."""
+"""When is a GPU fullest? One iteration as stretches, in each of which one model is at work."""
 
 from __future__ import annotations
 
@@ -42,6 +42,9 @@ def _moments(found: tuple[Member, ...], stretch: Stretch) -> Iterator[Shares]:
     """Each model at work in turn, the others as they stand there."""
     idle: dict[RoleName, Share] = {one.name: one.idle for one in found}
     yield idle
+    if stretch == "sync":
+        # The policy hands over; without an engine nothing is handed.
+        yield from (idle | {one.name: one.handing} for one in found if one.name == "policy")
     learns = [one for one in found if one.trained and stretch == "train"]
     scores = [one for one in found if stretch in one.computes and one not in learns]
     for one in learns:
@@ -70,3 +73,12 @@ def asleep(engine: Share) -> Share:
     (https://docs.vllm.ai/en/latest/features/sleep_mode/).
     """
     return Share(runtime=engine.runtime)
+
+
+def waking(engine: Share) -> Share:
+    """An engine that has its weights back, and no cache yet.
+
+    So new weights are loaded before the cache is there: vLLM's wake_up(tags=["weights"]), then
+    wake_up(tags=["kv_cache"]) (https://docs.vllm.ai/en/latest/features/sleep_mode/).
+    """
+    return Share(weights=engine.weights, runtime=engine.runtime)
