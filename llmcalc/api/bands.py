@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from llmcalc.catalog.accuracy import Band, band, bands
+from llmcalc.blueprint.operations import GroupedMatmul, Ledger
+from llmcalc.catalog.accuracy import ALL_TRAINING, Band, band, bands
 from llmcalc.engines.part import Part
 from llmcalc.spec.runtime import Runtime
 
@@ -24,13 +25,18 @@ def room_band(runtime: Runtime) -> Band | None:
     return band(runtime.name, "room", runtime.like)
 
 
-def step_band(framework: Framework, method: str, *, experts: bool) -> Band | None:
+def step_band(framework: Framework, method: str, ledger: Ledger) -> Band | None:
     """How far the peaks of training steps were off under this framework and method.
 
-    Of several groups the one with most rows; models with experts are a group of their own.
+    Of several groups the one with most rows; models with experts are a group of their own. All
+    frameworks together where nobody measured this one.
     """
+    everything = bands().get((ALL_TRAINING, "mem"))
     if framework.measured_as is None:
-        return None
+        return everything
+    experts = any(
+        isinstance(one, GroupedMatmul) for section in ledger.sections for one in section.operations
+    )
     words = {"full": ("full", "pretrain")}.get(method, (method,))
     start = f"{framework.measured_as}, "
     found = [
@@ -40,7 +46,7 @@ def step_band(framework: Framework, method: str, *, experts: bool) -> Band | Non
         and name.startswith(tuple(start + word for word in words))
         and ("dense" if experts else "experts") not in name
     ]
-    return max(found, key=lambda one: one.n, default=None)
+    return max(found, key=lambda one: one.n, default=everything)
 
 
 def basis_shown(part: Part) -> str:

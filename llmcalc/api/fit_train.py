@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from llmcalc.api import fit_train_tables as tables
+from llmcalc.api.bands import step_band
 from llmcalc.api.fit import ORDER, FitResult
 from llmcalc.api.plans import Asked, Method, lowered, plan
 from llmcalc.api.selection import Filter, selected
@@ -59,6 +60,10 @@ class TrainFitResult:
     parts: Mapping[str, int]
     advice: tuple[Advice, ...]
     basis: Literal["modelled"]
+    error_p50: float | None
+    """Median relative error of such peaks on public measurements, if there are any."""
+    error_p90: float | None
+    """Nine in ten of them are within this."""
     assumptions: Mapping[str, str | int]
 
 
@@ -231,6 +236,7 @@ def _report(
 
 def _result(one: Trained, gpu: GpuSpec, assumptions: Mapping[str, str | int]) -> TrainFitResult:
     needs, asked = one.needs, one.asked
+    band = step_band(plan(asked).framework, asked.method, one.ledger)
     return TrainFitResult(
         model=one.card.name, family=one.card.family, params=one.params, trainable=one.trainable,
         method=asked.method, verdict=one.verdict, needed=needs.peak, capacity=one.capacity,
@@ -238,7 +244,8 @@ def _result(one: Trained, gpu: GpuSpec, assumptions: Mapping[str, str | int]) ->
         max_context=bounded(one.max_context), limit=one.limit, context_limit=one.context_limit,
         seq=asked.seq, batch=asked.micro_batch, gpu=gpu.name, gpus=asked.gpus,
         parts=needs.parts | {"runtime": needs.taken.total},
-        advice=one.advice(), basis="modelled", assumptions=assumptions,
+        advice=one.advice(), basis="modelled", error_p50=band.p50 if band else None,
+        error_p90=band.p90 if band else None, assumptions=assumptions,
     )  # fmt: skip
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from llmcalc.api.bands import step_band
 from llmcalc.api.fit_tables import COLUMNS, FIRST, advice
-from llmcalc.api.plans import Asked
+from llmcalc.api.plans import Asked, plan
 from llmcalc.engines.largest import bounded
 from llmcalc.report.model import Column, Deferred, Row, Table
 
@@ -76,7 +77,15 @@ def _details(one: Trained) -> tuple[Table, ...]:
         title=f"{one.card.name}, {asked.method}, {asked.micro_batch} × {asked.seq:,} tokens",
         columns=(Column(key="part", title="part"), Column(key="bytes", title="size", unit="bytes")),
         rows=tuple(rows),
-        note=f"{one.trainable:,} numbers are trained",
+        note=f"{one.trainable:,} numbers are trained; {_off(one)}",
     )
     found = one.advice()
     return (table, advice(found, "after llmcalc train MODEL --gpu GPU")) if found else (table,)
+
+
+def _off(one: Trained) -> str:
+    """How far such peaks were off on public measurements."""
+    band = step_band(plan(one.asked).framework, one.asked.method, one.ledger)
+    if band is None:
+        return "modelled"
+    return f"modelled, off {100 * band.p50:.1f} % (p90 {100 * band.p90:.1f} %) on public runs"

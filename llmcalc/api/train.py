@@ -10,7 +10,7 @@ from llmcalc.api import train_tables as tables
 from llmcalc.api.bands import step_band
 from llmcalc.api.plans import lowered
 from llmcalc.api.train_time import Asked, TrainTime, train_time
-from llmcalc.blueprint.operations import GroupedMatmul, Ledger
+from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import params as counting
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.goodput import DEVICE_MTBF_HOURS
@@ -115,6 +115,8 @@ class TrainResult:
     """Median relative error of peaks like this one on public measurements, if there are any."""
     error_p90: float | None
     """Nine in ten of them are within this."""
+    error_of: str | None
+    """Which public measurements: a group of `llmcalc validate`, or all training frameworks."""
     assumptions: Mapping[str, str | int | float]
 
 
@@ -140,7 +142,7 @@ def train(
     needs.explain()
     line, per_gpu = needs.line, _per_gpu(needs)
     offered = capacity(gpu).bytes if gpu else None
-    band = step_band(plan.framework, _method(plan), experts=_has_experts(ledger))
+    band = step_band(plan.framework, _method(plan), ledger)
     timed, untimed = _timed(ledger, plan, gpu, asked)
     totals = timed.totals if timed else None
     result = TrainResult(
@@ -160,6 +162,7 @@ def train(
         cost=totals.cost if totals else None, time=timed, basis="modelled",
         error_p50=band.p50 if band else None,
         error_p90=band.p90 if band else None,
+        error_of=band.runtime if band else None,
         assumptions=_assumptions(plan, gpu) | untimed,
     )  # fmt: skip
     return Report(
@@ -191,11 +194,6 @@ def _run_assumptions(plan: Plan, gpu: GpuSpec, asked: Asked) -> dict[str, str]:
         said = "" if asked.mtbf_hours else ", as in Llama 3's run"
         named["failures"] = f"one in {hours:,.0f} hours of a GPU{said}"
     return named
-
-
-def _has_experts(ledger: Ledger) -> bool:
-    operations = (one for section in ledger.sections for one in section.operations)
-    return any(isinstance(one, GroupedMatmul) for one in operations)
 
 
 def _per_gpu(needs: Needs) -> TrainPerGpu:
@@ -238,6 +236,10 @@ def _assumptions(plan: Plan, gpu: GpuSpec | None) -> dict[str, str | int | float
         or "nothing (data parallel copies)",
         "not counted": "fragmentation beyond the allocator's reserve",
     }
+    if plan.replicate > 1:
+        named["dealt out"] = (
+            f"{named['dealt out']}, among {plan.shard_ranks} of {plan.data_ranks} data ranks (HSDP)"
+        )
     if plan.adapters:
         named["adapters"] = (
             f"rank {plan.adapters.rank} on {', '.join(sorted(plan.adapters.targets))}"

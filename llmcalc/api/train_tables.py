@@ -119,7 +119,8 @@ def _off(result: TrainResult) -> str:
     """How far such peaks were off on public measurements."""
     if result.error_p50 is None or result.error_p90 is None:
         return ", modelled"
-    return f", modelled, off {100 * result.error_p50:.1f} % (p90 {100 * result.error_p90:.1f} %)"
+    band = f"{100 * result.error_p50:.1f} % (p90 {100 * result.error_p90:.1f} %)"
+    return f", modelled, off {band} on public runs ({result.error_of})"
 
 
 def _where(result: TrainResult) -> str:

@@ -9,6 +9,7 @@ from functools import cache
 import llmcalc
 
 FILE = "accuracy.json"
+ALL_TRAINING = "all training frameworks"
 
 PARTS: dict[str, tuple[str, ...]] = {
     "weights": ("weights_gib", "model_buf_dev_mib", "model_size"),

@@ -157,3 +157,14 @@ def test_a_gpu_without_bf16_is_timed_as_fp16_and_says_so() -> None:
     assert isinstance(old, TrainResult)
     assert "no bf16" in str(old.assumptions["timed"])
     assert "timed" not in _train().assumptions
+
+
+def test_a_framework_that_nobody_measured_has_the_band_of_all_others() -> None:
+    """221 public rows, as docs/accuracy.md says; LitGPT has rows of its own."""
+    ours, theirs = _train(), _train(framework="litgpt", method="lora")
+    assert ours.error_of == "all training frameworks"
+    assert theirs.error_of == "litgpt, lora, allocated"
+    for found in (ours, theirs):
+        assert found.error_p50 is not None
+        assert found.error_p90 is not None
+        assert 0 < found.error_p50 < found.error_p90
