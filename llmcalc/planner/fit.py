@@ -55,8 +55,8 @@ class Fit:
     """The answer for one model; how far it could grow is worked out when somebody asks."""
 
     verdict: Verdict
-    limit: Limit
-    """What runs out first, now or when batch and context grow."""
+    too_long: bool
+    """Whether more tokens were asked for than the model was made for."""
     needed: int
     free: int
     capacity: int
@@ -71,6 +71,14 @@ class Fit:
     """Sequences on one replica."""
     context: int | None
     """Tokens that the model was made for."""
+
+    @property
+    def limit(self) -> Limit:
+        """What runs out first, now or when batch and context grow."""
+        if self.too_long:
+            return "context"
+        with quietly():
+            return _limit(self.stage, self.serving, self.capacity, self.batch, self.seq)
 
     @property
     def max_batch(self) -> int:
@@ -178,10 +186,9 @@ class Planner:
         stage = fullest(stages, batch, seq)
         needed, serving = stage.total(batch, seq), self.serving(ask)
         short = max(missing(each, serving, ask.capacity, batch, seq) for each in stages)
-        limit = _limit(stage, serving, ask, batch, seq)
         return Fit(
             verdict=served(needed, short, serving, ask.capacity) if seq == ask.seq else "no",
-            limit=limit if seq == ask.seq else "context",
+            too_long=seq != ask.seq,
             needed=needed,
             free=-short,
             capacity=ask.capacity,
@@ -224,12 +231,12 @@ def _has_own_budget(serving: Serving, capacity: int) -> bool:
     return usable(serving, capacity) < capacity or serving.runtime.budget.form != "share"
 
 
-def _limit(stage: Stage, serving: Serving, ask: Ask, batch: int, seq: int) -> Limit:
+def _limit(stage: Stage, serving: Serving, capacity: int, batch: int, seq: int) -> Limit:
     """What ends it: what does not fit, else what fills memory most."""
-    if stage.fixed > ask.capacity:
+    if stage.fixed > capacity:
         return "weights"
-    short = missing(stage, serving, ask.capacity, batch, seq)
-    if served(stage.total(batch, seq), short, serving, ask.capacity) == "fits":
+    short = missing(stage, serving, capacity, batch, seq)
+    if served(stage.total(batch, seq), short, serving, capacity) == "fits":
         return "nothing"
     cached = stage.cache.cache(batch, seq)
     return "kv_cache" if cached > stage.scratch.bytes(batch, seq) else "activations"

@@ -65,6 +65,16 @@ def test_params_knows_nothing_of_gpus_and_plans() -> None:
     assert not loaded & {"llmcalc.spec.gpu", "llmcalc.planner", "llmcalc.engines.memory"}
 
 
+def test_fit_knows_nothing_of_training_speed_and_start_lines() -> None:
+    code = "from llmcalc.cli.main import main; main(['fit', '--gpu', 'a100-80'])"
+    _loaded(code)
+    loaded = _loaded(code)
+    assert "llmcalc.planner.fit" in loaded
+    assert not {name for name in loaded if name.startswith("llmcalc.engines.train")}
+    assert not loaded & {"llmcalc.spec.framework", "llmcalc.spec.recipe", "llmcalc.cli.training"}
+    assert not loaded & {"llmcalc.spec.efficiency", "llmcalc.spec.utilisation", "llmcalc.api.emit"}
+
+
 def test_a_cache_that_cannot_be_written_only_costs_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLMCALC_CACHE", "/dev/null/nowhere")
     code = "from llmcalc.cli.main import main; assert main(['params', 'llama2-7b']) == 0"
