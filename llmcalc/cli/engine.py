@@ -128,14 +128,21 @@ class Engine:
 
     def setup(self, beside: Beside) -> Setup:
         """The names looked up. Raises UsageError for unknown ones."""
-        from llmcalc.api.emit import engine_of  # noqa: PLC0415
         from llmcalc.api.setup import Split, setup  # noqa: PLC0415  (commands load when called)
         from llmcalc.spec.settings import Settings  # noqa: PLC0415
 
-        runtime = self.runtime or (engine_of(self.emit) if self.emit else "generic")
+        runtime = self.runtime or self._started() or "generic"
         settings = {field.name: getattr(self, field.name) for field in fields(Settings)}
         ranks = {field.name: getattr(self, field.name) for field in fields(Split)}
         return setup(
             weights=self.weights, kv=self.kv, kv_values=self.kv_values, engine=runtime,
             settings=Settings(**settings), beside=beside, **ranks,
         )  # fmt: skip
+
+    def _started(self) -> str | None:
+        """The runtime whose line is asked for."""
+        if self.emit is None:
+            return None
+        from llmcalc.api.emit import engine_of  # noqa: PLC0415
+
+        return engine_of(self.emit)
