@@ -54,7 +54,7 @@ def _constants(tool: ModuleType) -> dict[str, float]:
     found = {name: getattr(file, name) for name in ("element_copies", "logit_copies")}
     found |= {name: getattr(file, name) for name in ("layer_seconds", "tensor_link")}
     first = file.classes[0]
-    found |= {"experts": first.experts / first.matmul, "hop_seconds": first.hop_seconds}
+    found |= {"experts": first.experts / first.matmul}
     for name in tool.bounds():
         group, _, field = name.partition(".")
         if field:

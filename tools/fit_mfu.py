@@ -51,7 +51,7 @@ SIZES = ((0.0, 1.0), (1.0, 10.0), (10.0, 100.0), (100.0, 10_000.0))
 SHARED = {
     "element_copies": (80.0, 0.0, 400.0), "logit_copies": (40.0, 0.0, 300.0),
     "layer_seconds": (5e-5, 0.0, 3e-4), "tensor_link": (0.5, 0.1, 1.0),
-    "experts": (0.6, 0.1, 1.0), "hop_seconds": (3e-6, 0.0, 3e-5),
+    "experts": (0.6, 0.1, 1.0),
     "nvlink.link": (0.7, 0.05, 1.0), "nvlink.overlap": (0.7, 0.0, 1.0),
     "pcie.link": (0.5, 0.05, 1.0), "pcie.overlap": (0.3, 0.0, 1.0),
     "pcie.attention": (0.4, 0.1, 0.7),
@@ -126,7 +126,7 @@ def built(constants: Constants) -> Utilisation:
             experts=_short(constants["experts"] * constants[f"{name}.matmul"]),
             attention=constants[f"{wire(name) if name in PCIE else name}.attention"],
             link=constants[f"{wire(name)}.link"],
-            hop_seconds=constants["hop_seconds"], overlap=constants[f"{wire(name)}.overlap"],
+            overlap=constants[f"{wire(name)}.overlap"],
         )
         for name, devices, network, source in CLASSES
     )  # fmt: skip

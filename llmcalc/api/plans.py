@@ -41,6 +41,7 @@ class Asked:
     trained: frozenset[str] = frozenset()
     """Tables that are trained whole beside adapters: embedding, head."""
     shard: Sharding = "ddp"
+    replicate: int = 1
     gpus: int = 1
     tp: int = 1
     pp: int = 1
@@ -68,6 +69,7 @@ def plan(asked: Asked) -> Plan:
     at_least_one(
         gpus=asked.gpus, micro_batch=asked.micro_batch, seq=asked.seq, tp=asked.tp, pp=asked.pp,
         vpp=asked.vpp, cp=asked.cp, ep=asked.ep, every=asked.every,
+        replicate=asked.replicate,
     )  # fmt: skip
     framework = recipes.framework(asked.framework)
     dp = _replicas(asked)
@@ -80,6 +82,7 @@ def plan(asked: Asked) -> Plan:
         frozen=_frozen(asked),
         adapters=_adapters(asked),
         sharding=asked.shard,
+        replicate=_copies(asked, dp),
         parallel=Parallel(tp=asked.tp, pp=asked.pp, cp=asked.cp, ep=asked.ep, dp=dp),
         sequence_parallel=sequence and asked.tp > 1,
         schedule=asked.schedule or ("interleaved" if asked.vpp > 1 else "1f1b"),
@@ -116,6 +119,24 @@ def _replicas(asked: Asked) -> int:
         message = f"{asked.gpus} GPUs are no multiple of tp × pp × cp = {others}"
         raise ImpossibleError(message, hint=f"use {-(-asked.gpus // others) * others} GPUs")
     return asked.gpus // others
+
+
+def _copies(asked: Asked, dp: int) -> int:
+    """Groups of data ranks that each deal out all of it (HSDP)."""
+    if asked.replicate == 1:
+        return 1
+    if asked.shard == "ddp":
+        raise UsageError(
+            "ddp deals nothing out: every rank has a copy", hint="add --shard fsdp, or a zero stage"
+        )
+    if dp % asked.replicate:
+        message = f"{dp} data ranks do not divide into {asked.replicate} copies"
+        raise ImpossibleError(message, hint=f"--replicate takes what divides {dp}")
+    ranks = asked.tp * asked.cp * dp // asked.replicate
+    if ranks % asked.ep:
+        message = f"{asked.ep} expert ranks do not fit the {ranks} ranks of one copy"
+        raise ImpossibleError(message, hint="lower --ep or --replicate")
+    return asked.replicate
 
 
 def _micro_batches(asked: Asked, dp: int) -> int:

@@ -97,6 +97,8 @@ def _experts(part: Moe, dims: dict[str, int]) -> tuple[Operation, ...]:
             ) if part.expert_bias else None,
             experts=experts,
             top_k=visited,
+            groups=part.n_group,
+            top_groups=part.topk_group,
         )
         for name, d_out, d_in in shapes
     )  # fmt: skip

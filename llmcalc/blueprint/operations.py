@@ -56,6 +56,10 @@ class GroupedMatmul(NamedTuple):
     experts: int
     top_k: int
     bias: Weight | None = None
+    groups: int = 1
+    """Groups of experts, each at home on one node."""
+    top_groups: int = 1
+    """Groups that a token's experts lie in, at most."""
 
     @property
     def width(self) -> int:

@@ -98,6 +98,12 @@ def experts_suffice(card: ModelCard) -> Iterator[Broken]:
                 f"{part.num_experts_per_tok} is more than num_experts {part.num_experts}{idle}",
                 "a token visits some of the experts",
             )
+        if part.topk_group > part.n_group:
+            yield (
+                (*path, "topk_group"),
+                f"{part.topk_group} is more than n_group {part.n_group}",
+                "a token visits experts of some of the groups",
+            )
         if part.shared_gate and not part.shared_intermediate_size:
             yield (
                 (*path, "shared_gate"),

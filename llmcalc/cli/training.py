@@ -81,6 +81,7 @@ class Training:
     shard: Annotated[
         Sharding, Option(help="What data ranks deal out among them.", rich_help_panel=SPLIT)
     ] = "ddp"
+    replicate: Annotated[int, _ranks("Copies of what is dealt out, each over fewer (HSDP).")] = 1
     tp: Annotated[int, _ranks("Tensor parallel ranks.")] = 1
     sp: Annotated[
         bool | None,
@@ -120,6 +121,7 @@ class Training:
                 framework=self.framework, precision=self.precision, optimizer=self.optimizer,
                 method=self.method, weights=self.weights, rank=self.rank,
                 targets=_names(self.targets), trained=_names(self.also_train), shard=self.shard,
+                replicate=self.replicate,
                 gpus=self.tp * self.pp * self.cp if self.gpus is None else self.gpus,
                 tp=self.tp, pp=self.pp, vpp=self.vpp, cp=self.cp, ep=self.ep, sp=self.sp,
                 schedule=self.schedule, micro_batch=self.micro_batch,

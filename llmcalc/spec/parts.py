@@ -119,6 +119,10 @@ class Moe:
     """Experts that return their input, at no cost but a row of the router (LongCat)."""
     correction_bias: Bool = False
     """A stored buffer, one number an expert, that balances the load (DeepSeek-V3); not learned."""
+    n_group: Width = 1
+    """Groups that experts are dealt into, in training one on each node (DeepSeek-V2 and V3)."""
+    topk_group: Width = 1
+    """Groups that the experts of one token lie in, at most."""
     activation: Activation = "silu"
     kind: Literal["moe"] = "moe"
 

@@ -29,8 +29,6 @@ class TrainingReach:
     """Share of a link's bandwidth in exchanges of data ranks."""
     overlap: Annotated[float, Range(0, 1)]
     """Share of the computing time that such exchanges hide behind."""
-    hop_seconds: Latency
-    """Of each rank that such an exchange goes through, however small it is."""
     network_gb_s: Amount
     """Of one device's card to other nodes, where nothing is said."""
     n: Length | None = None

@@ -95,6 +95,12 @@ CARDS = [
     ),
     Bad("num_heads: 8, num", "num_head: 8, num", 11, "num_head is no key", "mean num_heads?"),
     Bad("num_experts_per_tok: 2", "num_experts_per_tok: 9", 16, "9 is more than num_experts 8"),
+    Bad(
+        "num_experts_per_tok: 2",
+        "num_experts_per_tok: 2, topk_group: 4",
+        16,
+        "4 is more than n_group 1",
+    ),
     Bad("num_experts: 8", "num_experts: 8, shared_gate: true", 16, "gates a shared expert"),
     Bad("[2*dense,", "[2*dens,", 17, "layers[0] names 'dens'", "did you mean dense?"),
     Bad("[2*dense,", "[2**dense,", 17, "is no layer pattern", "as 3*dense"),

@@ -17,7 +17,7 @@ from llmcalc.catalog.yamlfile import read
 from llmcalc.engines.params import count
 from llmcalc.errors import InvalidFileError
 from llmcalc.spec.card import Block, ModelCard
-from llmcalc.spec.parts import Attention, LatentAttention
+from llmcalc.spec.parts import Attention, LatentAttention, Moe
 from llmcalc.spec.pattern import layer_names
 
 ROOT = Path(__file__).parents[2]
@@ -232,3 +232,14 @@ def test_quantised_config_counts_the_same() -> None:
     card = _changed("llama2-7b", quantization_config={"quant_method": "gptq", "bits": 4})
     assert card.blocks == from_config("llama2-7b").blocks
     assert "quantised" in (card.notes or "")
+
+
+def test_groups_that_routing_keeps_to_are_read() -> None:
+    """DeepSeek-V3 deals 256 experts into 8 groups, a token's into 4; GLM has one group."""
+    assert [(one.n_group, one.topk_group) for one in _experts("deepseek-v3")] == [(8, 4)]
+    assert [(one.n_group, one.topk_group) for one in _experts("glm-4.5")] == [(1, 1)]
+
+
+def _experts(name: str) -> list[Moe]:
+    blocks = from_config(name).blocks.values()
+    return [part for block in blocks for part in block.parts if isinstance(part, Moe)]

@@ -70,6 +70,8 @@ def shared_experts(c: Config, **more: Any) -> dict[str, Any]:
     size = c.size("moe_intermediate_size")
     shared = 0 if c.value("n_shared_experts") is None else c.count("n_shared_experts")
     more["shared_intermediate_size"] = size * shared or None
+    if (groups := c.maybe_size("n_group") or 1) > 1:
+        more |= {"n_group": groups, "topk_group": c.size("topk_group")}
     return moe(c, c.size("n_routed_experts"), c.size("num_experts_per_tok"), size, **more)
 
 

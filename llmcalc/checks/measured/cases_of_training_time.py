@@ -30,6 +30,7 @@ _DEALT: tuple[tuple[str, Dealt], ...] = (
     ("gemini", "weights"), ("zero-3", "weights"), ("zero3", "weights"), ("zero-2", "gradients"),
     ("zero2", "gradients"), ("zero-1", "optimizer"), ("zero1", "optimizer"), ("ddp", "nothing"),
 )  # fmt: skip
+_GROUP = re.compile(r"(?:group |zero1=)(\d+)", re.IGNORECASE)
 _MEGATOKENS = re.compile(r"([\d.]+)M tokens")
 NEAR = 0.1
 """By which a stated size may differ from a card's."""
@@ -167,7 +168,8 @@ def _run(config: Cells, *, frozen: bool) -> Run:
         parallel=Parallel(tp=tp, pp=pp, dp=dp, cp=cp, ep=whole(config, "ep") or 1), seq=seq,
         micro_batch=micro_batch, micro_batches=batches, vpp=whole(config, "vpp") or 1,
         schedule="interleaved" if (whole(config, "vpp") or 1) > 1 else "1f1b",
-        dealt=_dealt(config), layers_again=again, attention_again=attention, adapters=frozen,
+        dealt=_dealt(config), replicate=_replicate(config, dp),
+        layers_again=again, attention_again=attention, adapters=frozen,
         weight_bytes=0.5 if text(config, "quant") else 2.0,
         gradient_bytes=4.0 if "fp32 main" in (config.get("precision") or "") else 2.0,
     )  # fmt: skip
@@ -190,6 +192,13 @@ def _global_batch(config: Cells, seq: int) -> int | None:
 def _dealt(config: Cells) -> Dealt:
     said = (text(config, "shard") or "").lower()
     return next((found for word, found in _DEALT if word in said), "nothing")
+
+
+def _replicate(config: Cells, dp: int) -> int:
+    """Groups of data ranks that each deal all out, of `ZeRO-1 group 8` or `zero1=8`."""
+    match = _GROUP.search(text(config, "shard") or "")
+    size = int(match[1]) if match else dp
+    return dp // size if 0 < size <= dp and dp % size == 0 else 1
 
 
 def _recomputed(config: Cells) -> tuple[float, bool]:

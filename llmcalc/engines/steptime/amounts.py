@@ -7,6 +7,7 @@ the weight, the last of which frozen weights do not have. Recomputation adds a f
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from llmcalc.blueprint.operations import Cache, GroupedMatmul, Ledger, Matmul
 from llmcalc.engines import flops, params
@@ -39,8 +40,13 @@ class Amounts:
     expert_weights: int
     reductions: int
     """Sums over tensor ranks in one forward."""
-    routed: float
-    """Elements that tokens carry to their experts in one forward."""
+    carried: float
+    """Elements of one copy of each token, on the way to experts and back in one forward."""
+    top_k: int
+    """Copies: experts that a token visits."""
+    groups: int
+    """Groups of experts, one on each node, of which a token's lie in so many at most:"""
+    top_groups: int
     cached: float
     """Elements of keys and values in one forward."""
 
@@ -68,8 +74,7 @@ def amounts(ledger: Ledger, run: Run) -> Amounts:
         model=float(whole.model - needless), layers=len(ledger.order), passes=passes,
         width=ledger.hidden_size, vocab=_vocab(ledger), tokens=run.tokens,
         weights=counted.total, expert_weights=counted.components["experts"],
-        reductions=_reductions(ledger), routed=_routed(ledger) * run.tokens,
-        cached=_cached(ledger) * run.tokens,
+        reductions=_reductions(ledger), cached=_cached(ledger) * run.tokens, **_routed(ledger, run),
     )  # fmt: skip
 
 
@@ -98,14 +103,21 @@ def _reductions(ledger: Ledger) -> int:
     )
 
 
-def _routed(ledger: Ledger) -> int:
-    """Elements of one token, to its experts and back."""
-    return sum(
-        2 * operation.top_k * ledger.hidden_size * section.times
+def _routed(ledger: Ledger, run: Run) -> dict[str, Any]:
+    """What tokens carry to their experts; the layers of a model have the same experts."""
+    found = [
+        (operation, section.times)
         for section in ledger.sections
         for operation in section.operations
         if isinstance(operation, GroupedMatmul) and operation.name.endswith("down")
-    )
+    ]
+    one = found[0][0] if found else None
+    return {
+        "carried": 2 * ledger.hidden_size * sum(times for _, times in found) * run.tokens,
+        "top_k": one.top_k if one else 0,
+        "groups": one.groups if one else 1,
+        "top_groups": one.top_groups if one else 1,
+    }
 
 
 def _cached(ledger: Ledger) -> int:

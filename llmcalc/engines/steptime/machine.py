@@ -12,6 +12,10 @@ WIDE_BITS = 16
 NODE = 8
 """Devices of a node, where the spec does not say how far the link reaches."""
 
+NEAR_LINK, NEAR_PCIE, FAR = 3.4e-6, 5.7e-6, 14e-6
+"""Seconds of one step of a ring by NVLink, PCIe and network (NCCL 2.30, src/graph/tuning.cc,
+hwLatencies, protocol Simple)."""
+
 
 def reach_of(every: Utilisation, gpu: GpuSpec) -> TrainingReach:
     """The first class that the GPU belongs to; the last one is for all others."""
@@ -35,5 +39,6 @@ def machine(
         name=gpu.name, compute=compute, attention=peak_compute(gpu, WIDE_BITS) or compute,
         bandwidth=bandwidth * GB, link=link(gpu, 2)[0],
         node=(gpu.link.max_gpus if gpu.link else None) or NODE,
-        network=(network_gb_s or reach.network_gb_s) * GB, hop_seconds=reach.hop_seconds,
+        network=(network_gb_s or reach.network_gb_s) * GB,
+        near=NEAR_LINK if gpu.link else NEAR_PCIE, far=FAR,
     )  # fmt: skip

@@ -66,10 +66,10 @@ def train_step(
     """The time of one step."""
     split = run.parallel
     computing = run.micro_batches * _computing(work, run, machine, every, reach)
-    waits = run.micro_batches * _waiting(work, run, machine) / every.tensor_link
+    waits = run.micro_batches * _waiting(work, run, machine.reaching(every.tensor_link))
     idle = traffic.idle(run) * (computing + waits)
-    data = traffic.data_seconds(work, run, machine) / reach.link
-    exposed = max(0.0, data - reach.overlap * computing)
+    data = traffic.data_seconds(work, run, machine.reaching(reach.link))
+    exposed = max(0.0, data - reach.overlap * computing / traffic.behind(run))
     batches = run.micro_batches * split.dp
     step = TrainStep(
         compute=computing, bubble=idle, exchange=waits, gradients=exposed,
@@ -111,5 +111,5 @@ def _waiting(work: Amounts, run: Run, machine: Machine) -> float:
 def _optimizer(work: Amounts, run: Run, machine: Machine) -> float:
     """Seconds to read and write weights, gradients and states."""
     split = run.parallel
-    shared = split.dp * split.cp if run.dealt != "nothing" else 1
+    shared = split.dp * split.cp // run.replicate if run.dealt != "nothing" else 1
     return traffic.held_weights(work, run) / shared * run.state_bytes / machine.bandwidth

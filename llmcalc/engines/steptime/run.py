@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from llmcalc.blueprint.parallel import Parallel
@@ -25,6 +25,8 @@ class Run:
     """Chunks of layers on each pipeline stage."""
     schedule: Schedule = "1f1b"
     dealt: Dealt = "nothing"
+    replicate: int = 1
+    """Copies of what is dealt out, each among its own data ranks (HSDP)."""
     layers_again: float = 0.0
     """Share of the layers whose forward is computed again."""
     attention_again: bool = False
@@ -65,15 +67,11 @@ class Machine:
     """Devices of one node."""
     network: float
     """Of each device's card to other nodes, one direction."""
-    hop_seconds: float = 0.0
-    """Of each rank that an exchange of data ranks goes through, however small it is."""
+    near: float = 0.0
+    """Seconds of one step of a ring to a device of the same node, however few bytes."""
+    far: float = 0.0
+    """The same to another node."""
 
-    def between(self, ranks: int, stride: int) -> float:
-        """Bytes a second of a ring of so many ranks, each `stride` devices from the next.
-
-        Within a node it is the link. Across nodes, the members in one node share the work of their
-        cards: NCCL runs a ring over each card.
-        """
-        if ranks * stride <= self.node:
-            return self.link
-        return min(self.link, max(1, self.node // stride) * self.network)
+    def reaching(self, share: float) -> Machine:
+        """The same with a share of the bandwidth of its link and network."""
+        return replace(self, link=self.link * share, network=self.network * share)

@@ -1,21 +1,22 @@
-"""Seconds that ranks exchange data in a step: rings, each rank sending (n − 1)/n of the bytes."""
+"""Seconds that ranks exchange data in a step, of each kind of parallelism."""
 
 from __future__ import annotations
 
 from llmcalc.engines.steptime.amounts import WIDE, Amounts
+from llmcalc.engines.steptime.collectives import Group, gather_seconds, reduce_seconds
 from llmcalc.engines.steptime.run import Machine, Run, Schedule
 from llmcalc.formula import formula
 
 
 @formula(
-    "bytes · (ranks − 1) / (ranks · rate)",
-    source="ring all-gather or reduce-scatter (Patarasuk and Yuan 2009)",
+    "bytes · (parts − 1) / (parts · rate)",
+    source="an all-to-all: of the bytes of a rank, the share for its own part stays",
     unit="seconds",
     basis="modelled",
 )
-def ring_seconds(*, bytes: float, ranks: int, rate: float) -> float:
-    """Of an all-gather or a reduce-scatter of so many bytes; an all-reduce is one of each."""
-    return bytes * (ranks - 1) / (ranks * rate)
+def exchange_seconds(*, bytes: float, parts: int, rate: float) -> float:
+    """Of bytes that go to so many parts alike: the ranks of a node, or nodes."""
+    return bytes * (parts - 1) / (parts * rate)
 
 
 @formula(
@@ -48,19 +49,37 @@ def tensor_seconds(work: Amounts, run: Run, machine: Machine) -> float:
     if split.tp == 1:
         return 0.0
     size = WIDE * work.tokens / split.cp * work.width
-    one = ring_seconds(bytes=size, ranks=split.tp, rate=machine.between(split.tp, 1))
-    return float((2 + run.layers_again) * 2 * work.reductions / split.pp * one)
+    one = gather_seconds(size, Group(ranks=split.tp), machine)
+    return (2 + run.layers_again) * 2 * work.reductions / split.pp * one
 
 
 def expert_seconds(work: Amounts, run: Run, machine: Machine) -> float:
-    """All-to-alls of one micro-batch on one stage: to experts and back, forward and backward."""
+    """All-to-alls of one micro-batch on one stage: to experts and back, forward and backward.
+
+    The link and the network work at once. Where routing keeps a token to some nodes, one copy
+    crosses to each and goes on from there by the link (DeepSeek-V3, arXiv:2412.19437, section
+    3.2.2); else each of its copies goes straight to its expert.
+    """
     split = run.parallel
     if split.ep == 1:
         return 0.0
-    mine = WIDE * work.routed / (split.tp * split.cp * split.pp)
-    # Every other rank gets its share directly, so a card carries what its own device sends.
-    rate = machine.link if split.ep * split.tp <= machine.node else machine.network
-    return float((2 + run.layers_again) * ring_seconds(bytes=mine, ranks=split.ep, rate=rate))
+    ranks = Group(ranks=split.ep * split.expert_rows)
+    nodes = ranks.nodes(machine)
+    once = WIDE * work.carried / (split.tp * split.cp * split.pp)
+    near: float = exchange_seconds(
+        bytes=once * work.top_k, parts=ranks.each(machine), rate=machine.link
+    )
+    far: float = exchange_seconds(
+        bytes=once * _crossing(work, nodes), parts=nodes, rate=machine.network
+    )
+    return (2 + run.layers_again) * max(near, far)
+
+
+def _crossing(work: Amounts, nodes: int) -> float:
+    """Copies of a token on the network."""
+    if work.groups == 1:
+        return work.top_k
+    return min(work.top_k, nodes, max(1, nodes / work.groups) * work.top_groups)
 
 
 def context_seconds(work: Amounts, run: Run, machine: Machine) -> float:
@@ -69,8 +88,9 @@ def context_seconds(work: Amounts, run: Run, machine: Machine) -> float:
     if split.cp == 1:
         return 0.0
     size = WIDE * work.cached / (split.tp * split.pp)
-    rate = machine.between(split.cp, split.tp)
-    return float((3 + run.layers_again) * ring_seconds(bytes=size, ranks=split.cp, rate=rate))
+    layers = work.layers / split.pp
+    one = gather_seconds(size / layers, Group(ranks=split.cp, stride=split.tp), machine)
+    return (3 + run.layers_again) * layers * one
 
 
 def stage_seconds(work: Amounts, run: Run, machine: Machine) -> float:
@@ -85,37 +105,66 @@ def stage_seconds(work: Amounts, run: Run, machine: Machine) -> float:
 
 def held_weights(work: Amounts, run: Run) -> float:
     """Weights of one rank before data ranks deal anything out; experts are dealt out first."""
-    split = run.parallel
-    dense = (work.weights - work.expert_weights) / split.tp
-    return (dense + work.expert_weights / (split.ep * split.expert_rows)) / split.pp
+    return sum(held for held, _, _ in _pools(work, run))
 
 
 def data_seconds(work: Amounts, run: Run, machine: Machine) -> float:
     """Of one step: gradients once, or weights for every pass of every micro-batch too.
 
-    Each layer is an exchange of its own, so that it can hide behind the computing of others.
+    Each layer is an exchange of its own, so that it can hide behind the computing of others. Copies
+    of what is dealt out (HSDP; with nothing dealt out every rank is one) sum their shares of the
+    gradients as often as those are scattered.
     """
+    return sum(_pool_seconds(pool, work, run, machine) for pool in _pools(work, run))
+
+
+Pool = tuple[float, int, int]
+"""Weights of one rank, ranks that hold the same, and how far from one another these are."""
+
+
+def _pools(work: Amounts, run: Run) -> tuple[Pool, ...]:
+    """Dense weights and experts, which fewer ranks hold alike; one pool where they are as many."""
     split = run.parallel
-    ranks = split.dp * split.cp
-    if ranks == 1:
-        return 0.0
-    held = held_weights(work, run)
-    rate = machine.between(ranks, split.tp)
-    hops = work.layers / split.pp * (ranks - 1) * machine.hop_seconds
-    often, once = _exchanged(run)
-    sizes = [*(often * run.micro_batches), *once]
-    rings = (ring_seconds(bytes=size * held, ranks=ranks, rate=rate) for size in sizes)
-    return len(sizes) * hops + float(sum(rings))
+    dense, experts = work.weights - work.expert_weights, work.expert_weights
+    ranks, rows = split.dp * split.cp, split.expert_rows
+    if split.ep == 1:
+        return (((dense / split.tp + experts / rows) / split.pp, ranks, split.tp),)
+    span = split.ep * rows
+    return (
+        (dense / split.tp / split.pp, ranks, split.tp),
+        (experts / span / split.pp, max(1, split.expert_ranks // span), span),
+    )
 
 
-def _exchanged(run: Run) -> tuple[list[float], list[float]]:
-    """Bytes of each weight in every all-gather or reduce-scatter of a micro-batch, and of a step.
+def _pool_seconds(pool: Pool, work: Amounts, run: Run, machine: Machine) -> float:
+    held, ranks, stride = pool
+    copies = ranks if run.dealt == "nothing" else min(ranks, run.replicate)
+    sharers = Group(ranks=ranks // copies, stride=stride)
+    layers = work.layers / run.parallel.pp
+    often = _gathers(run)
+    seconds = often * gather_seconds(run.weight_bytes * held / layers, sharers, machine)
+    if not run.adapters:
+        sums = run.micro_batches if run.dealt in {"gradients", "weights"} else 1
+        size = run.gradient_bytes * held / layers
+        others = Group(ranks=copies, stride=stride * sharers.ranks)
+        seconds += sums * gather_seconds(size, sharers, machine)
+        seconds += sums * reduce_seconds(size / sharers.ranks, others, machine)
+    return layers * seconds
 
-    ZeRO, arXiv:1910.02054, section 7: gradients scattered and weights gathered once a step, or
-    weights gathered forward and backward and gradients scattered for each micro-batch.
+
+def behind(run: Run) -> int:
+    """Of how many micro-batches one alone has the exchanges of data ranks to hide.
+
+    What is exchanged once a step waits for the last micro-batch's gradients.
     """
-    summed = [] if run.adapters else [run.gradient_bytes]
+    return run.micro_batches if run.dealt in {"nothing", "optimizer"} else 1
+
+
+def _gathers(run: Run) -> int:
+    """All-gathers of each weight in a step (ZeRO, arXiv:1910.02054, section 7).
+
+    Forward and backward for each micro-batch, or once what each rank has updated.
+    """
     if run.dealt == "weights":
-        return [run.weight_bytes, run.weight_bytes, *summed], []
-    gathered = [run.weight_bytes] if summed and run.dealt != "nothing" else summed
-    return (summed, gathered) if run.dealt == "gradients" else ([], [*summed, *gathered])
+        return 2 * run.micro_batches
+    return 0 if run.adapters or run.dealt == "nothing" else 1

@@ -54,7 +54,7 @@ def weights_bytes(ledger: Ledger, plan: Plan, found: tuple[Tensor, ...]) -> int:
     if plan.adapters is None:
         return own
     frozen = sum(weights.by_group(ledger, plan.frozen).values())
-    return own + -(-frozen // (plan.data_ranks if plan.sharded_weights else 1))
+    return own + -(-frozen // (plan.shard_ranks if plan.sharded_weights else 1))
 
 
 def _each(found: tuple[Tensor, ...], plan: Plan, part: str, dealt: str = "") -> int:

@@ -50,6 +50,8 @@ class Plan:
     """How weights that adapters stand beside are stored."""
     adapters: Adapters | None = None
     sharding: Sharding = "ddp"
+    replicate: int = 1
+    """Copies of what is dealt out, each among its own data ranks (HSDP)."""
     parallel: Parallel = ALONE
     sequence_parallel: bool = False
     schedule: Schedule = "1f1b"
@@ -80,6 +82,11 @@ class Plan:
     def data_ranks(self) -> int:
         """Ranks that hold the same weights where nothing is dealt out."""
         return self.parallel.dp * self.parallel.cp
+
+    @property
+    def shard_ranks(self) -> int:
+        """Data ranks that deal out one copy among them."""
+        return self.data_ranks // self.replicate
 
     @property
     def sharded_weights(self) -> bool:

@@ -29,7 +29,7 @@ class Tensor(NamedTuple):
     matrix: bool
     """Whether it is a matrix of a layer, of which some optimizers remember less."""
     ranks: int
-    """Data ranks that hold the same one, among which its states may be dealt out."""
+    """Data ranks among which its states may be dealt out."""
 
     @property
     def numel(self) -> int:
@@ -53,11 +53,12 @@ def count(ledger: Ledger, plan: Plan) -> int:
 
 
 def ranks_of(weight: Weight, plan: Plan) -> int:
-    """Data ranks that hold the same piece of a weight; experts are dealt out among them first."""
+    """Data ranks that deal out one copy of a weight; experts are dealt out among them first."""
     parallel = plan.parallel
     if not weight.experts:
-        return plan.data_ranks
-    return max(1, parallel.expert_ranks // (parallel.ep * parallel.expert_rows))
+        return plan.shard_ranks
+    ranks = parallel.expert_ranks // plan.replicate
+    return max(1, ranks // (parallel.ep * parallel.expert_rows))
 
 
 def _learned(ledger: Ledger, plan: Plan) -> Iterator[Tensor]:
@@ -76,10 +77,10 @@ def _adapted(ledger: Ledger, plan: Plan) -> Iterator[Tensor]:
         for operation in section.operations:
             for weight in _weights(operation):
                 if TABLES.get(weight.component) in adapters.trained and len(weight.shape) > 1:
-                    yield Tensor(weight.shape, section.times, False, plan.data_ranks)
+                    yield Tensor(weight.shape, section.times, False, plan.shard_ranks)
             if section.stream != "tower":
                 for shape in factors(operation, adapters):
-                    yield Tensor(shape, section.times, len(shape) > 1, plan.data_ranks)
+                    yield Tensor(shape, section.times, len(shape) > 1, plan.shard_ranks)
 
 
 def factors(operation: Operation, adapters: Adapters) -> tuple[tuple[int, ...], ...]:

@@ -10,29 +10,11 @@ from llmcalc.blueprint import lower
 from llmcalc.blueprint.parallel import Parallel
 from llmcalc.catalog.find import card, gpu
 from llmcalc.engines.steptime import traffic
-from llmcalc.engines.steptime.amounts import Amounts, amounts
+from llmcalc.engines.steptime.amounts import amounts
 from llmcalc.engines.steptime.machine import machine
 from llmcalc.engines.steptime.pace import train_step
-from llmcalc.engines.steptime.run import Machine, Run
-from llmcalc.spec.utilisation import TrainingReach, Utilisation
-
-WORK = Amounts(
-    matmul=6e12, experts=0.0, attention=1e12, model=7e12, layers=10, passes=3.0, width=1000,
-    vocab=0, tokens=1000, weights=1_000_000_000, expert_weights=0, reductions=20, routed=0.0,
-    cached=2e6,
-)  # fmt: skip
-MACHINE = Machine(
-    name="m", compute=1e14, attention=1e14, bandwidth=1e12, link=1e11, node=8, network=1e10
-)
-REACH = TrainingReach(
-    name="r", matmul=0.5, experts=0.5, attention=0.25, link=1.0, overlap=0.0, hop_seconds=0.0,
-    network_gb_s=10.0, source="test",
-)  # fmt: skip
-EVERY = Utilisation(
-    name="u", title="u", source="test", element_copies=0.0, logit_copies=0.0, layer_seconds=0.0,
-    tensor_link=1.0, classes=(REACH,),
-)  # fmt: skip
-ALONE = Run(parallel=Parallel(), seq=1000, adapters=True)
+from llmcalc.engines.steptime.run import Run
+from tests.engines.steptime.made import ALONE, EVERY, MACHINE, REACH, WORK
 
 
 def test_products_and_attention_run_at_the_rates_reached() -> None:
@@ -96,18 +78,55 @@ def test_frozen_weights_exchange_no_gradients() -> None:
     assert traffic.data_seconds(WORK, run, MACHINE) == 0.0
 
 
-def test_cards_of_a_node_share_the_work_between_nodes() -> None:
-    """Rings over eight cards of 10 GB/s: 80 GB/s; over the two that hold the same shard: 20."""
-    assert MACHINE.between(8, 1) == 1e11
-    assert MACHINE.between(16, 1) == pytest.approx(8e10)
-    assert MACHINE.between(16, 4) == pytest.approx(2e10)
+def test_what_is_exchanged_once_a_step_hides_behind_one_micro_batch() -> None:
+    """0.035 s of gradients behind a tenth of 0.16 s, however many micro-batches there are."""
+    run = replace(ALONE, parallel=Parallel(dp=8), adapters=False, micro_batches=4)
+    seen = train_step(WORK, run, MACHINE, EVERY, replace(REACH, overlap=0.1))
+    assert seen.gradients == pytest.approx(0.035 - 0.016)
+    more = train_step(WORK, replace(run, dealt="weights"), MACHINE, EVERY, REACH)
+    assert more.gradients == pytest.approx(4 * 3 * 2e9 * (7 / 8) / 1e11)
+
+
+def test_replicas_gather_among_few_ranks_and_sum_shares_of_gradients() -> None:
+    """HSDP on 32 ranks in groups of 8: 2 GB three times by the link, 0.25 GB summed over 4 nodes.
+
+    An all-reduce of 0.25 GB over 4 nodes of one card each: 2 · 3/4 · 0.25 GB at 10 GB/s.
+    """
+    run = replace(ALONE, parallel=Parallel(dp=32), adapters=False, dealt="weights", replicate=4)
+    found = traffic.data_seconds(WORK, run, MACHINE)
+    assert found == pytest.approx(3 * 2e9 * (7 / 8) / 1e11 + 2 * (3 / 4) * 0.25e9 / 1e10)
+    flat = traffic.data_seconds(WORK, replace(run, replicate=1), MACHINE)
+    assert flat == pytest.approx(3 * 2e9 * (31 / 32) / 8e10)
 
 
 def test_experts_exchange_what_tokens_carry() -> None:
-    """2e6 elements in 16 bits over 8 ranks, forward and backward."""
+    """1e6 elements in 16 bits for each of two experts over 8 ranks, forward and backward."""
     run = replace(ALONE, parallel=Parallel(dp=8, ep=8))
-    found = traffic.expert_seconds(replace(WORK, routed=2e6), run, MACHINE)
+    found = traffic.expert_seconds(replace(WORK, carried=1e6, top_k=2), run, MACHINE)
     assert found == pytest.approx(2 * 4e6 * (7 / 8) / 1e11)
+
+
+def test_a_token_crosses_once_to_each_of_the_nodes_that_its_routing_keeps_to() -> None:
+    """64 ranks of 8 nodes, 8 experts: 8 copies, or 4 where 4 groups of 8 are all that it visits."""
+    run = replace(ALONE, parallel=Parallel(dp=64, ep=64))
+    work = replace(WORK, carried=1e6, top_k=8)
+    free = traffic.expert_seconds(work, run, MACHINE)
+    assert free == pytest.approx(2 * 8 * 2e6 * (7 / 8) / 1e10)
+    bound = replace(work, groups=8, top_groups=4)
+    assert traffic.expert_seconds(bound, run, MACHINE) == pytest.approx(free / 2)
+    near = replace(MACHINE, network=1e12)
+    assert traffic.expert_seconds(bound, run, near) == pytest.approx(2 * 8 * 2e6 * (7 / 8) / 1e11)
+
+
+def test_experts_are_summed_over_the_ranks_that_hold_the_same() -> None:
+    """16 ranks, 8 of experts: 1 GB of the rest over all, 0.5 GB of experts over two of a node each.
+
+    All-reduces of 2 GB at 80 GB/s and 1 GB at 10 GB/s: each of the eight has its own card.
+    """
+    work = replace(WORK, weights=5_000_000_000, expert_weights=4_000_000_000)
+    run = replace(ALONE, parallel=Parallel(dp=16, ep=8), adapters=False)
+    found = traffic.data_seconds(work, run, MACHINE)
+    assert found == pytest.approx(2 * 2e9 * (15 / 16) / 8e10 + 2 * 1e9 * (1 / 2) / 1e10)
 
 
 def test_recomputation_adds_a_forward_and_adapters_leave_out_the_gradients_of_weights() -> None:
@@ -148,4 +167,4 @@ def test_experts_are_counted_apart() -> None:
     work = amounts(lower(card("mixtral-8x7b")), Run(parallel=Parallel(), seq=64))
     assert work.experts == 6 * work.expert_weights * 2 / 8 * 64
     assert work.reductions == 64
-    assert work.routed == 2 * 2 * 4096 * 32 * 64
+    assert (work.top_k, work.carried) == (2, 2 * 4096 * 32 * 64)

@@ -10,6 +10,7 @@ from llmcalc.api.plans import Asked, plan
 from llmcalc.blueprint import lower
 from llmcalc.catalog.find import card
 from llmcalc.engines.train.timeline import Line, fullest, timelines
+from llmcalc.errors import LlmcalcError
 
 N = 6_738_415_616
 
@@ -67,3 +68,34 @@ def test_experts_are_dealt_out_among_fewer_data_ranks() -> None:
     experts, whole = 45_097_156_608, 46_702_792_704
     expected = 8 * (experts // 8 + (whole - experts) / 8)
     assert line.lasting.optimizer == pytest.approx(expected, rel=1e-6)
+
+
+def test_copies_of_what_is_dealt_out_hold_it_among_fewer_ranks() -> None:
+    """HSDP on 32 ranks in 4 copies is FSDP on 8: weights, masters and both moments of 1/8 each."""
+    (copied,) = _lines(gpus=32, shard="fsdp", replicate=4)
+    (alone,) = _lines(gpus=8, shard="fsdp")
+    assert copied.lasting == alone.lasting
+    assert copied.lasting.weights == 2 * N // 8
+    assert copied.lasting.optimizer == N
+
+
+def test_experts_are_dealt_out_within_one_copy() -> None:
+    """8 expert ranks of 16 in 2 copies: an expert is whole again, the rest an eighth."""
+    options = {"ep": 8, "shard": "zero1", "precision": "megatron"}
+    (copied,) = _lines("mixtral-8x7b", gpus=16, replicate=2, **options)
+    (alone,) = _lines("mixtral-8x7b", gpus=8, **options)
+    assert copied.lasting == alone.lasting
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"replicate": 3}, "8 data ranks do not divide into 3 copies"),
+        ({"replicate": 4, "ep": 4}, "4 expert ranks do not fit the 2 ranks of one copy"),
+        ({"replicate": 2, "shard": "ddp"}, "ddp deals nothing out"),
+        ({"replicate": 0}, "--replicate 0 is not possible"),
+    ],
+)
+def test_copies_that_do_not_divide_are_refused(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(LlmcalcError, match=said):
+        plan(Asked(**({"gpus": 8, "shard": "fsdp"} | asked)))
