@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Literal
 
 from llmcalc.api import bench_tables
 from llmcalc.api.bench_result import HOW, result
+from llmcalc.api.extras import needs_torch
 from llmcalc.bench.ranks import local_rank, rank
 from llmcalc.catalog import measurement as saved
 from llmcalc.catalog.find import card
-from llmcalc.errors import MissingExtraError, UsageError
+from llmcalc.errors import UsageError
 from llmcalc.report.model import Report
 from llmcalc.spec.measurement import Measurement
 
@@ -72,6 +73,7 @@ def bench(ask: BenchAsk, listener: Listener | None = None) -> Report | None:
     name = _name(ask)
     shapes = None if ask.collectives else card(ask.model)
     listener = Listener() if number or listener is None else listener
+    needs_torch("bench")
     listener.begins(f"loading torch to measure {'links' if ask.collectives else 'this machine'}")
     run = _bench()
     if ask.threads:
@@ -149,17 +151,11 @@ def _name(ask: BenchAsk) -> str | None:
 
 
 def _bench() -> ModuleType:
-    """The module that measures; it needs torch."""
+    """The module that measures, with torch."""
     if "torch" not in sys.modules:
         os.environ.setdefault(*SPIN)
-    try:
-        from llmcalc.bench import run  # noqa: PLC0415  (torch: seconds)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "torch":
-            raise
-        raise MissingExtraError(
-            "bench needs torch, which is not installed", hint="pip install 'llmcalc-proof[torch]'"
-        ) from None
+    from llmcalc.bench import run  # noqa: PLC0415  (torch: seconds)
+
     return run
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from llmcalc.api import check_tables
+from llmcalc.api.extras import needs_torch
 from llmcalc.catalog.card_files import CardFile, card_files
-from llmcalc.errors import InvalidFileError, MissingExtraError, Problem
+from llmcalc.errors import InvalidFileError, Problem
 from llmcalc.report.model import Report
 from llmcalc.spec.card import ModelCard
 
@@ -103,8 +104,10 @@ def check(names: Sequence[str] = (), listener: Listener | None = None) -> Report
 
 
 def _checked(loaded: list[tuple[CardFile, ModelCard]], listener: Listener) -> list[CheckResult]:
+    needs_torch("check")
     listener.begins(len(loaded))
-    check_card = _witness()
+    from llmcalc.checks.verdict import check as check_card  # noqa: PLC0415  (torch: seconds)
+
     results = []
     try:
         for done, (file, card) in enumerate(loaded, start=1):
@@ -113,20 +116,6 @@ def _checked(loaded: list[tuple[CardFile, ModelCard]], listener: Listener) -> li
     finally:
         listener.ends()
     return results
-
-
-def _witness() -> Callable[[ModelCard], CardCheck]:
-    """The function that checks a card; it needs torch."""
-    try:
-        from llmcalc.checks.verdict import check as check_card  # noqa: PLC0415  (torch: seconds)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "torch":
-            raise
-        raise MissingExtraError(
-            "check needs torch, which is not installed",
-            hint="pip install 'llmcalc-proof[torch]'",
-        ) from None
-    return check_card
 
 
 def _result(file: CardFile, found: CardCheck) -> CheckResult:

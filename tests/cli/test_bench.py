@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import csv
 import json
 from collections.abc import Callable
@@ -183,21 +182,16 @@ def test_collectives_of_another_device_do_not_mix(
     assert "was measured on another device, AMD EPYC" in run.err
 
 
-def test_without_torch_it_says_what_to_install(
+def test_without_torch_it_says_what_to_install_and_nothing_else(
     llmcalc: Llmcalc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any) -> Any:
-        if name == "llmcalc.bench" and rest[2] and "run" in rest[2]:
-            raise ModuleNotFoundError("No module named 'torch'", name="torch")
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     run = llmcalc("bench")
-    assert run.code == 7
-    assert "error: bench needs torch" in run.err
-    assert run.err.endswith("hint: pip install 'llmcalc-proof[torch]'\n")
+    assert (run.code, run.out) == (7, "")
+    assert run.err.splitlines() == [
+        "error: bench needs torch, which is not installed",
+        "hint: pip install 'llmcalc-proof[torch]'",
+    ]
 
 
 @pytest.mark.parametrize("form", ["--markdown", "--csv", "--explain", "--units=gb"])
