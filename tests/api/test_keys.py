@@ -109,7 +109,7 @@ def test_items_of_lists_have_their_keys() -> None:
 @pytest.mark.parametrize("command", KEYS)
 def test_numbers_are_plain_integers_in_base_units(command: str) -> None:
     """Only ratios, shares and counts of sequences at once may be fractions."""
-    fractions = {"rule_error", "max_concurrency", "per_token"}
+    fractions = {"rule_error", "max_concurrency", "per_token", "error_p50", "error_p90"}
 
     def walk(key: str, value: Any) -> None:
         if isinstance(value, dict):
