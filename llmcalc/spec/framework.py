@@ -58,8 +58,8 @@ class Framework:
     """Whether gradients stand in buffers of their own all the time."""
     gradient_of_each_shape: Bool = False
     """Whether one 16-bit gradient of each shape of matrix is held beside the main gradients."""
-    foreach: Bool = True
-    """Whether the optimizer step makes one more moment of all tensors at once."""
+    foreach: Few = 1
+    """Moments more that the optimizer step makes of all tensors at once: none where it is fused."""
     adapter_dropout: Bool = True
     """Whether adapters see a dropped-out copy of their input, which is kept with its mask."""
     keeps_gathered: Bool = False

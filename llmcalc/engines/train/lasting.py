@@ -91,9 +91,8 @@ def _stepping(found: tuple[Tensor, ...], plan: Plan) -> int:
     plain = plan.optimizer.moments and not plan.optimizer.block and not plan.optimizer.factored
     if plan.framework.foreach and plain and not plan.optimizer.in_backward:
         shared = "optimizer" in SHARDED[plan.sharding]
-        more += sum(-(-one.total // (one.ranks if shared else 1)) for one in found) * (
-            plan.recipe.moment
-        )
+        moments = sum(-(-one.total // (one.ranks if shared else 1)) for one in found)
+        more += plan.framework.foreach * moments * plan.recipe.moment
     return more
 
 
