@@ -39,7 +39,9 @@ def assumptions(
     if gpu:
         named["capacity"] = capacity(gpu).basis
         if engine:
-            named["time"] = "every completion of full length; rewards of a model, not of rules"
+            named["time"] = "every completion of full length; rules give rewards at once"
+        if run.idle_on_host or plan.offload != "none":
+            named["not timed"] = "what goes to the host and back, but for the policy's weights"
     return named
 
 

@@ -153,9 +153,10 @@ def _sync(run: Run, gpu: GpuSpec, engine: Rollout) -> float:
     plan = run.plan
     policy = next(role for role in run.algorithm.models if role.name == "policy")
     whole = handover.sent(model(policy, run.cast, plan).ledger)
-    if run.engine.gpus:
-        return float(handover.far_seconds(bytes=whole, rate=handover.TRANSFER))
     peaks = machine(gpu, reach_of(rates.utilisation(), gpu), network_gb_s=run.pace.network_gb_s)
+    if run.engine.gpus:
+        rate = peaks.link if run.gpus <= peaks.node else handover.TRANSFER
+        return float(handover.far_seconds(bytes=whole, rate=rate))
     ranks = plan.parallel.gpus if plan.sharded_weights or plan.parallel.dp == 1 else 1
     within = ranks <= peaks.node
     kept = run.engine.sleeps and plan.framework.rlhf.sleep_level == 1

@@ -54,7 +54,8 @@ def near_seconds(
 
 
 @formula(
-    "bytes / rate", source="verl b178a3c, checkpoint_engine/README.md: 8.25 GB/s reached",
+    "bytes / rate",
+    source="the link within a node, else 8.25 GB/s: verl b178a3c, checkpoint_engine/README.md",
     unit="seconds", basis="modelled",
 )  # fmt: skip
 def far_seconds(*, bytes: float, rate: float) -> float:
