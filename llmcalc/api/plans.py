@@ -73,6 +73,7 @@ def plan(asked: Asked) -> Plan:
     )  # fmt: skip
     framework = recipes.framework(asked.framework)
     dp = _replicas(asked)
+    batches = _micro_batches(asked, dp)
     kernels = asked.kernels or framework.kernels
     sequence = framework.kernels == "fused" if asked.sp is None else asked.sp
     return Plan(
@@ -85,10 +86,10 @@ def plan(asked: Asked) -> Plan:
         replicate=_copies(asked, dp),
         parallel=Parallel(tp=asked.tp, pp=asked.pp, cp=asked.cp, ep=asked.ep, dp=dp),
         sequence_parallel=sequence and asked.tp > 1,
-        schedule=asked.schedule or ("interleaved" if asked.vpp > 1 else "1f1b"),
+        schedule=_schedule(asked, batches),
         vpp=asked.vpp,
         micro_batch=asked.micro_batch,
-        micro_batches=_micro_batches(asked, dp),
+        micro_batches=batches,
         seq=asked.seq,
         kernels=kernels,
         loss=asked.loss or _loss(framework, kernels),
@@ -119,6 +120,17 @@ def _replicas(asked: Asked) -> int:
         message = f"{asked.gpus} GPUs are no multiple of tp × pp × cp = {others}"
         raise ImpossibleError(message, hint=f"use {-(-asked.gpus // others) * others} GPUs")
     return asked.gpus // others
+
+
+def _schedule(asked: Asked, micro_batches: int) -> Schedule:
+    """Of the pipeline; DualPipe halves its stages and micro-batches."""
+    if asked.schedule == "dualpipe":
+        if asked.vpp > 1:
+            raise UsageError("dualpipe has no pieces that interleave", hint="leave out --vpp")
+        if asked.pp % 2 or micro_batches % 2:
+            message = f"dualpipe halves {asked.pp} stages and {micro_batches} micro-batches"
+            raise ImpossibleError(message, hint="use an even --pp, and a --global-batch for it")
+    return asked.schedule or ("interleaved" if asked.vpp > 1 else "1f1b")
 
 
 def _copies(asked: Asked, dp: int) -> int:

@@ -18,7 +18,7 @@ STATES = "Precision, optimizer and adapters"
 MEMORY = "What is kept and computed again"
 
 Sharding = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
-Schedule = Literal["1f1b", "interleaved", "zb-h1", "zb-h2", "gpipe"]
+Schedule = Literal["1f1b", "interleaved", "zb-h1", "zb-h2", "gpipe", "dualpipe"]
 Kernels = Literal["eager", "sdpa", "fused"]
 Losses = Literal["eager", "shifted", "plain", "chunked", "fused", "linear"]
 Recompute = Literal["none", "selective", "full"]

@@ -65,8 +65,9 @@ def train_step(
 ) -> TrainStep:
     """The time of one step."""
     split = run.parallel
-    computing = run.micro_batches * _computing(work, run, machine, every, reach)
-    waits = run.micro_batches * _waiting(work, run, machine.reaching(every.tensor_link))
+    one = _computing(work, run, machine, every, reach)
+    computing = run.micro_batches * one
+    waits = run.micro_batches * _waiting(work, run, machine.reaching(every.tensor_link), one)
     idle = traffic.idle(run) * (computing + waits)
     data = traffic.data_seconds(work, run, machine.reaching(reach.link))
     exposed = max(0.0, data - reach.overlap * computing / traffic.behind(run))
@@ -99,13 +100,17 @@ def _computing(
     return (multiplied + attended + moved / machine.bandwidth) / ranks + latency
 
 
-def _waiting(work: Amounts, run: Run, machine: Machine) -> float:
-    """Seconds of exchanges of one micro-batch at the link's whole bandwidth."""
-    exchanges = (
-        traffic.tensor_seconds, traffic.expert_seconds, traffic.context_seconds,
-        traffic.stage_seconds,
-    )  # fmt: skip
-    return sum(seconds(work, run, machine) for seconds in exchanges)
+def _waiting(work: Amounts, run: Run, machine: Machine, computing: float) -> float:
+    """Seconds that one micro-batch of so many waits for exchanges.
+
+    DualPipe hides those of experts and stages behind the micro-batch of the other direction
+    (arXiv:2412.19437, section 3.2.1).
+    """
+    inner = (traffic.tensor_seconds, traffic.context_seconds)
+    outer = (traffic.expert_seconds, traffic.stage_seconds)
+    hidden = computing if run.schedule == "dualpipe" else 0.0
+    waits = sum(seconds(work, run, machine) for seconds in inner)
+    return waits + max(0.0, sum(seconds(work, run, machine) for seconds in outer) - hidden)
 
 
 def _optimizer(work: Amounts, run: Run, machine: Machine) -> float:

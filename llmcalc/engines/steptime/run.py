@@ -7,7 +7,7 @@ from typing import Literal
 
 from llmcalc.blueprint.parallel import Parallel
 
-Schedule = Literal["1f1b", "interleaved", "zb-h1", "zb-h2", "gpipe"]
+Schedule = Literal["1f1b", "interleaved", "zb-h1", "zb-h2", "gpipe", "dualpipe"]
 Dealt = Literal["nothing", "optimizer", "gradients", "weights"]
 """What data ranks deal out among them: DDP, ZeRO-1, ZeRO-2, ZeRO-3 or FSDP."""
 

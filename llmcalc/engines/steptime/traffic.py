@@ -28,6 +28,16 @@ def bubble(*, pp: int, m: int, v: int) -> float:
     return (pp - 1) / (m * v)
 
 
+@formula(
+    "max(0, pp / 2 − 1) · 2 / (3 · m)",
+    source="DualPipe: DeepSeek-V3, arXiv:2412.19437, table 2: (PP/2 − 1)(F&B + B − 3W) beside "
+    "m(F + B); B = 2F = 2W and F&B = F + B",
+)
+def dual_bubble(*, pp: int, m: int) -> float:
+    """Idle over busy time where micro-batches enter a pipeline at both ends."""
+    return max(0, pp / 2 - 1) * 2 / (3 * m)
+
+
 LEFT: dict[Schedule, float] = {"zb-h1": 1 / 3, "zb-h2": 0.0}
 """Of 1F1B's bubble: a third at the same memory, none at more of it (arXiv:2401.10241, section 2).
 """
@@ -35,6 +45,8 @@ LEFT: dict[Schedule, float] = {"zb-h1": 1 / 3, "zb-h2": 0.0}
 
 def idle(run: Run) -> float:
     """Idle over busy time of a run's pipeline; idle/(idle + busy) is (pp − 1)/(m·v + pp − 1)."""
+    if run.schedule == "dualpipe":
+        return float(dual_bubble(pp=run.parallel.pp, m=run.micro_batches))
     found: float = bubble(pp=run.parallel.pp, m=run.micro_batches, v=run.vpp)
     return found * LEFT.get(run.schedule, 1.0)
 

@@ -21,6 +21,12 @@ def without_bubble(*, p: int, stage: int, m: int) -> int:
     return min(2 * (p - stage) - 1, m)
 
 
+@formula("min(p + 1, m)", source="DualPipe: DeepSeek-V3, arXiv:2412.19437, table 2")
+def from_both_ends(*, p: int, m: int) -> int:
+    """Micro-batches in flight on each stage, those of both directions together."""
+    return min(p + 1, m)
+
+
 @formula(
     "min((v − 1) · p + 2 · (p − stage − 1) + 1, m · v)",
     source="interleaved 1F1B: Megatron-LM schedules.py, warm-up micro-batches of a virtual stage",
@@ -38,6 +44,8 @@ def in_flight(schedule: Schedule, *, p: int, stage: int, v: int, m: int) -> floa
         return 1.0
     if schedule == "interleaved" and v > 1:
         return float(chunks(p=p, stage=stage, v=v, m=m)) / v
+    if schedule == "dualpipe":
+        return float(from_both_ends(p=p, m=m))
     if schedule == "zb-h2":
         return float(without_bubble(p=p, stage=stage, m=m))
     return float(one_forward_one_backward(p=p, stage=stage, m=m))

@@ -32,14 +32,14 @@ class Lasting:
 def lasting(ledger: Ledger, plan: Plan) -> Lasting:
     """What the rank of one stage holds whatever the batch."""
     found = trained(ledger, plan)
-    held = weights_bytes(ledger, plan, found)
+    held = plan.stages_held * weights_bytes(ledger, plan, found)
     states = _states(found, plan)
     masters = _each(found, plan, "master_weights")
     away = _on_host(plan, weights=held, states=states + masters)
     stays = plan.offload in {"none", "parameters"}
     return Lasting(
         weights=0 if plan.offload in {"parameters", "all"} else held,
-        gradients=_gradients(found, plan),
+        gradients=plan.stages_held * _gradients(found, plan),
         master_weights=masters if stays else 0,
         optimizer=states if stays and not plan.optimizer.paged else 0,
         copies=_each(found, plan, "copies", dealt="weights"),

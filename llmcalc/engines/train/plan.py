@@ -14,7 +14,7 @@ from llmcalc.spec.quantization import Quantization
 from llmcalc.spec.recipe import Recipe
 
 Recompute = Literal["none", "selective", "full"]
-Schedule = Literal["1f1b", "interleaved", "zb-h1", "zb-h2", "gpipe"]
+Schedule = Literal["1f1b", "interleaved", "zb-h1", "zb-h2", "gpipe", "dualpipe"]
 Offload = Literal["none", "optimizer", "parameters", "all"]
 
 QUANTISED: Frozen = frozenset({"table"})
@@ -82,6 +82,11 @@ class Plan:
     def data_ranks(self) -> int:
         """Ranks that hold the same weights where nothing is dealt out."""
         return self.parallel.dp * self.parallel.cp
+
+    @property
+    def stages_held(self) -> int:
+        """Stages that a rank has the weights of; DualPipe feeds a pipeline from both ends."""
+        return 2 if self.schedule == "dualpipe" else 1
 
     @property
     def shard_ranks(self) -> int:

@@ -17,6 +17,8 @@ from llmcalc.engines.train.plan import Schedule
         ("zb-h1", 0, 1, 4),
         ("zb-h2", 0, 1, 7),
         ("zb-h2", 3, 1, 1),
+        ("dualpipe", 0, 1, 5),
+        ("dualpipe", 3, 1, 5),
         # Megatron-LM warms up (v - 1) · p + 2 · (p - 1) = 10 pieces on the first of 4 stages, and
         # holds one more: 11 halves of a stage.
         ("interleaved", 0, 2, 5.5),

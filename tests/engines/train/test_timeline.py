@@ -99,3 +99,24 @@ def test_experts_are_dealt_out_within_one_copy() -> None:
 def test_copies_that_do_not_divide_are_refused(asked: dict[str, Any], said: str) -> None:
     with pytest.raises(LlmcalcError, match=said):
         plan(Asked(**({"gpus": 8, "shard": "fsdp"} | asked)))
+
+
+def test_dualpipe_keeps_the_weights_of_two_stages() -> None:
+    """DeepSeek-V3, arXiv:2412.19437, table 2: parameters twice."""
+    options = {"pp": 4, "gpus": 4, "global_batch": 8}
+    two, one = (_lines(schedule=name, **options)[1].lasting for name in ("dualpipe", "1f1b"))
+    assert (two.weights, two.gradients) == (2 * one.weights, 2 * one.gradients)
+    assert two.optimizer == one.optimizer
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"pp": 3, "gpus": 3, "global_batch": 6}, "halves 3 stages"),
+        ({"pp": 4, "gpus": 4, "global_batch": 5}, "and 5 micro-batches"),
+        ({"pp": 4, "gpus": 4, "vpp": 2}, "no pieces that interleave"),
+    ],
+)
+def test_dualpipe_halves_its_stages_and_micro_batches(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(LlmcalcError, match=said):
+        plan(Asked(schedule="dualpipe", **asked))
