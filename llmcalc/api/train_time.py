@@ -145,7 +145,7 @@ def _step(
     work: Amounts, run: Run, plan: Plan, gpu: GpuSpec, every: Utilisation, asked: Asked
 ) -> TrainStep:
     reach = reach_of(every, gpu)
-    bits = FP8 if plan.recipe.name == "fp8" else 16
+    bits = FP8 if plan.recipe.inputs == 1 else 16
     peaks = machine(gpu, reach, bits=bits, network_gb_s=asked.network_gb_s)
     return train_step(work, run, peaks, every, reach)
 

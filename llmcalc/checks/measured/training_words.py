@@ -129,6 +129,8 @@ def targets(config: Cells) -> frozenset[str]:
 def recipe(config: Cells, usual: str) -> str:
     """The precision recipe of a row, the framework's own where it says no more than bf16."""
     said = (text(config, "precision") or "").lower()
+    if "fp8" in said and (text(config, "framework") or "").lower().startswith("megatron-bridge"):
+        return "fp8-bf16-gradients"  # as its performance recipes have it
     for word, name in (
         ("fp32 main", "megatron"), ("fp8", "fp8"), ("true", "pure-bf16"), ("pure", "pure-bf16"),
         ("torch.bfloat16", "pure-bf16"), ("fp16 mixed", "bf16-mixed"), ("bf16 mixed", "bf16-mixed"),
