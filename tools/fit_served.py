@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from statistics import median
 
+from llmcalc.api.served import Load, serve
 from llmcalc.api.setup import setup
-from llmcalc.api.speed import Load, serve
 from llmcalc.checks.measured.cases import case
 from llmcalc.checks.measured.reading import read
 from llmcalc.checks.measured.unusable import Unusable

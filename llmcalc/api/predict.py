@@ -6,11 +6,12 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from llmcalc.api.memory import MemoryResult, Room, memory
+from llmcalc.api.memory import memory
+from llmcalc.api.memory_result import MemoryResult, Room
 from llmcalc.api.predict_training import trained
 from llmcalc.api.predict_training_time import predict_training_time
+from llmcalc.api.served import Load, saturated, serve
 from llmcalc.api.setup import setup
-from llmcalc.api.speed import Load, saturated, serve
 from llmcalc.checks.measured.case import Case, Prediction, Run
 from llmcalc.checks.measured.cases import AnyCase
 from llmcalc.checks.measured.cases_of_training_time import HoursCase, TrainingRow

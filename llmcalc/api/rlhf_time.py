@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from llmcalc.api.rlhf_models import model, own_plan
 from llmcalc.api.rlhf_run import Run
-from llmcalc.api.speed import Load, serve
+from llmcalc.api.served import Load, serve
 from llmcalc.api.train_time import Asked, train_time
 from llmcalc.catalog import rates
 from llmcalc.engines.device import link

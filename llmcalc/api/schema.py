@@ -14,8 +14,8 @@ from llmcalc.report.model import Column, Report, Table
 RESULTS = {
     "params": "llmcalc.api.params:ParamsResult",
     "flops": "llmcalc.api.flops:FlopsResult",
-    "memory": "llmcalc.api.memory:MemoryResult",
-    "speed": "llmcalc.api.speed:SpeedResult",
+    "memory": "llmcalc.api.memory_result:MemoryResult",
+    "speed": "llmcalc.api.speed_result:SpeedResult",
     "fit": "llmcalc.api.fit_train:Placement",
     "train": "llmcalc.api.train:TrainResult",
     "rlhf": "llmcalc.api.rlhf:RlhfResult",

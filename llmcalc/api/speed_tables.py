@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from llmcalc.report.model import Column, Table, Value
 
 if TYPE_CHECKING:
-    from llmcalc.api.speed import SpeedResult
+    from llmcalc.api.speed_result import SpeedResult
 
 
 def speed(result: SpeedResult) -> tuple[Table, ...]:

@@ -41,8 +41,8 @@ def memory(
     force: Force = False,
 ) -> Report:
     """Inference memory on each GPU, part by part, and how far a GPU or a cache budget goes."""
-    from llmcalc.api.memory import Room  # noqa: PLC0415  (commands load when called)
     from llmcalc.api.memory import memory as answer  # noqa: PLC0415
+    from llmcalc.api.memory_result import Room  # noqa: PLC0415  (commands load when called)
     from llmcalc.catalog import find  # noqa: PLC0415
 
     room = Room(gpu=find.gpu(gpu) if gpu else None, kv_budget=kv_cache_memory_bytes)

@@ -42,7 +42,7 @@ def speed(
     force: Force = False,
 ) -> Report:
     """How fast prompts are read and tokens come, bound by what, beside the floors; at what cost."""
-    from llmcalc.api.speed import Load  # noqa: PLC0415  (commands load when called)
+    from llmcalc.api.served import Load  # noqa: PLC0415  (commands load when called)
     from llmcalc.api.speed import speed as answer  # noqa: PLC0415
     from llmcalc.catalog import find  # noqa: PLC0415
 

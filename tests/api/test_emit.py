@@ -8,7 +8,8 @@ import pytest
 
 from llmcalc.api.emit import engine_of
 from llmcalc.api.fit import Question, fits
-from llmcalc.api.memory import Room, memory
+from llmcalc.api.memory import memory
+from llmcalc.api.memory_result import Room
 from llmcalc.api.setup import setup
 from llmcalc.catalog.find import card, gpu
 from llmcalc.errors import UsageError

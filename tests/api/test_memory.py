@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from llmcalc.api.memory import MemoryResult, Room, memory
+from llmcalc.api.memory import memory
+from llmcalc.api.memory_result import MemoryResult, Room
 from llmcalc.api.setup import setup
 from llmcalc.blueprint.shard import Parallel
 from llmcalc.catalog.find import card, gpu

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from llmcalc.api.served import Load
 from llmcalc.api.setup import setup
-from llmcalc.api.speed import Load, Point, SpeedResult, knee, speed
+from llmcalc.api.speed import speed
+from llmcalc.api.speed_result import Point, SpeedResult, knee
 from llmcalc.catalog.find import card, gpu
 from llmcalc.errors import ImpossibleError, InvalidFileError
 from llmcalc.spec.settings import Settings

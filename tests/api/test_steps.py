@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from llmcalc.api.fit import Question, fits
 from llmcalc.api.flops import flops
-from llmcalc.api.memory import Room, memory
+from llmcalc.api.memory import memory
+from llmcalc.api.memory_result import Room
 from llmcalc.api.params import params
 from llmcalc.api.plans import Asked, plan
 from llmcalc.api.setup import beside, setup

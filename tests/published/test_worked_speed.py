@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from llmcalc.api.served import Load
 from llmcalc.api.setup import setup
-from llmcalc.api.speed import Load, SpeedResult, speed
+from llmcalc.api.speed import speed
+from llmcalc.api.speed_result import SpeedResult
 from llmcalc.catalog.find import card, gpu
 
 Worked = dict[str, dict[str, str]]
