@@ -1,4 +1,4 @@
-"""How `fit --train` looks: as `fit` does, and the options of `train` that each advice needs."""
+"""How `fit --train` looks: as `fit` does."""
 
 from __future__ import annotations
 
@@ -8,28 +8,13 @@ from typing import TYPE_CHECKING
 
 from llmcalc.api.bands import step_band
 from llmcalc.api.fit_tables import COLUMNS, FIRST, advice
-from llmcalc.api.plans import Asked, plan
+from llmcalc.api.plans import plan
+from llmcalc.api.train_advice import advise
 from llmcalc.engines.largest import bounded
 from llmcalc.report.model import Column, Deferred, Row, Table
 
 if TYPE_CHECKING:
-    from llmcalc.api.fit_train import Trained
-
-USUAL = Asked()
-
-
-def options(asked: Asked) -> str:
-    """What to type after `llmcalc train MODEL --gpu GPU`."""
-    told = (
-        ("-n", asked.gpus, asked.gpus > 1), ("--shard", asked.shard, asked.shard != USUAL.shard),
-        ("--method", asked.method, asked.method != USUAL.method),
-        ("-b", asked.micro_batch, asked.micro_batch != USUAL.micro_batch),
-        ("-s", asked.seq, asked.seq != USUAL.seq),
-        ("--recompute", asked.recompute, asked.recompute != USUAL.recompute),
-        ("--loss", asked.loss, asked.loss is not None),
-        ("--optimizer", asked.optimizer, asked.optimizer != USUAL.optimizer),
-    )  # fmt: skip
-    return " ".join(f"{flag} {value}" for flag, value, said in told if said)
+    from llmcalc.api.trained import Trained
 
 
 def overview(placed: Sequence[Trained], *, everything: bool) -> tuple[Table, ...]:
@@ -79,7 +64,7 @@ def _details(one: Trained) -> tuple[Table, ...]:
         rows=tuple(rows),
         note=f"{one.trainable:,} numbers are trained; {_off(one)}",
     )
-    found = one.advice()
+    found = advise(one)
     return (table, advice(found, "after llmcalc train MODEL --gpu GPU")) if found else (table,)
 
 

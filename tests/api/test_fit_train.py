@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from llmcalc.api.fit_train import Trained, TrainFitResult, fit_catalog_training, fits_training
+from llmcalc.api.fit_train import TrainFitResult, fit_catalog_training, fits_training
 from llmcalc.api.plans import Asked, plan
 from llmcalc.api.selection import Filter
 from llmcalc.api.train import TrainResult, train
+from llmcalc.api.trained import Trained
 from llmcalc.catalog.find import card, gpu
 from llmcalc.engines.capacity import capacity
 
