@@ -14,7 +14,7 @@ from llmcalc.blueprint.weight import Component, Weight
 from llmcalc.spec.card import Placement
 
 if TYPE_CHECKING:
-    from llmcalc.blueprint.keeping.tensor import Kept
+    from llmcalc.blueprint.keeping.tensor import Kept, Passing
 
 Stream = Literal["text", "encoder", "tower"]
 """Whose tokens an operation works on: the sequence's, an encoder's, an image's or a sound's."""
@@ -198,6 +198,8 @@ class Section(NamedTuple):
     """What it works on for one token of the language model: several patches in some towers."""
     kept: tuple[Kept, ...] = ()
     """What one occurrence keeps for a backward pass, where the ledger was lowered for training."""
+    passing: tuple[Passing, ...] = ()
+    """What may stand beside that on the way back: the points where most does."""
 
 
 class Ledger(NamedTuple):

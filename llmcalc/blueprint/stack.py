@@ -19,7 +19,7 @@ from llmcalc.spec.card import Block, ModelCard, Stack, Tensor, Tower
 from llmcalc.spec.pattern import layer_names
 
 if TYPE_CHECKING:
-    from llmcalc.blueprint.keeping.tensor import Kept
+    from llmcalc.blueprint.keeping.tensor import Kept, Passing
 
 
 def layer_sections(
@@ -30,7 +30,7 @@ def layer_sections(
         Section(
             name=name, times=times, operations=block(blocks[name], context), kind="layer",
             width=context.hidden_size, placement=blocks[name].placement,
-            kept=_kept(blocks[name], context),
+            kept=_kept(blocks[name], context), passing=_passing(blocks[name], context),
         )
         for name, times in Counter(order).items()
     )  # fmt: skip
@@ -42,6 +42,14 @@ def _kept(one: Block, context: Context) -> tuple[Kept, ...]:
     from llmcalc.blueprint.keeping.block import kept_by_block  # noqa: PLC0415  only for training
 
     return kept_by_block(one, context)
+
+
+def _passing(one: Block, context: Context) -> tuple[Passing, ...]:
+    if not context.training:
+        return ()
+    from llmcalc.blueprint.keeping.block import passing_by_block  # noqa: PLC0415  only for training
+
+    return passing_by_block(one, context)
 
 
 def block(one: Block, context: Context) -> tuple[Operation, ...]:

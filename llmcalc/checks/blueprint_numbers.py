@@ -5,7 +5,7 @@ from __future__ import annotations
 from llmcalc.blueprint import lower
 from llmcalc.blueprint.keeping.tensor import FROZEN
 from llmcalc.blueprint.operations import Ledger, Matmul
-from llmcalc.checks.quantities import LORA_RANK, Quantities, Sizes, recurrent
+from llmcalc.checks.quantities import LORA_RANK, Quantities, Sizes
 from llmcalc.engines import flops, kept, kv, params
 from llmcalc.engines.workload import Phase, Workload
 from llmcalc.spec.card import ModelCard
@@ -30,7 +30,7 @@ def computed(card: ModelCard, sizes: Sizes) -> Quantities:
         kept_sdpa=kept.saved(training, step, "sdpa"),
         kept_eager=kept.saved(training, step, "eager"),
         kept_fused=kept.saved(training, step, "fused"),
-        kept_frozen=0 if recurrent(card) else kept.saved(training, step, "sdpa", FROZEN),
+        kept_frozen=kept.saved(training, step, "sdpa", FROZEN),
         kept_checkpointed=kept.checkpointed(ledger, step),
     )
 

@@ -42,7 +42,7 @@ class Quantities:
     kept_fused: int
     """The same as `kept_sdpa` with fused norms and gated activations."""
     kept_frozen: int
-    """The same as `kept_sdpa` where no weight gets a gradient; 0 for models with recurrences."""
+    """The same as `kept_sdpa` where no weight gets a gradient."""
     kept_checkpointed: int
     """Bytes saved by layers that are computed again: their inputs."""
 

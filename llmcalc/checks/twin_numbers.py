@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint
 
 from llmcalc.checks import counters
 from llmcalc.checks.layers import Layer, beside, ends, layers
-from llmcalc.checks.quantities import LORA_RANK, Quantities, Sizes, recurrent
+from llmcalc.checks.quantities import LORA_RANK, Quantities, Sizes
 from llmcalc.spec.card import ModelCard
 from llmcalc.twin.attention import AttentionTwin
 from llmcalc.twin.fused import fuse
@@ -45,7 +45,7 @@ def measured(card: ModelCard, sizes: Sizes) -> Quantities:
         kept_sdpa=_summed(kinds, _kept) + kept_by_ends,
         kept_eager=_kept_eagerly(card, sizes) + kept_by_ends,
         kept_fused=_summed(fused, _kept) + fused_ends,
-        kept_frozen=0 if recurrent(card) else _kept_frozen(card, sizes),
+        kept_frozen=_kept_frozen(card, sizes),
         kept_checkpointed=_summed(kinds, _kept_checkpointed),
     )
 

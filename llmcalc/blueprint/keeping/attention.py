@@ -6,8 +6,19 @@ from dataclasses import replace
 
 from llmcalc.blueprint.attention import attention_dims
 from llmcalc.blueprint.context import Context
-from llmcalc.blueprint.keeping.tensor import Kept, Per, Runs, by_norm, kept
+from llmcalc.blueprint.keeping.tensor import (
+    Kept,
+    Passing,
+    Per,
+    Runs,
+    by_norm,
+    kept,
+    let_go,
+)
 from llmcalc.spec.parts import Attention, LatentAttention
+
+OUT = ("o",)
+"""The projection behind attention."""
 
 FLASH_RNG, EFFICIENT_RNG = 24, 16
 """Bytes of random state that torch's flash and memory-efficient kernels keep, dropout or not."""
@@ -29,16 +40,16 @@ def kept_by_attention(part: Attention, context: Context) -> tuple[Kept, ...]:
 
 
 def _gate(dims: dict[str, int]) -> tuple[Kept, ...]:
-    return kept("gate", "h·d_v", dims), kept("gated output", "h·d_v", dims, needed_for="product")
+    return kept("gate", "h·d_v", dims), kept("gated output", "h·d_v", dims, feeds=OUT)
 
 
 def _output(dims: dict[str, int], *, needed: bool, always_eager: bool) -> tuple[Kept, ...]:
     """A fused kernel needs its output again; without one only the projection behind it does."""
     if needed or always_eager:
-        return (kept("attention output", "h·d_v", dims, needed_for="" if needed else "product"),)
+        return (kept("attention output", "h·d_v", dims, feeds=() if needed else OUT),)
     return (
         kept("attention output", "h·d_v", dims, runs="flash"),
-        kept("attention output", "h·d_v", dims, runs="eager", needed_for="product"),
+        kept("attention output", "h·d_v", dims, runs="eager", feeds=OUT),
     )
 
 
@@ -115,7 +126,39 @@ def scores(dims: dict[str, int], per: Per, d_qk: str, *, eager_only: bool) -> tu
         kept("repeated keys", f"h·({d_qk})", dims, per=per, runs=runs),
         kept("repeated values", "h·d_v", dims, per=per, runs=runs),
         kept("softmax", "h", dims, 4, per=pair, runs=runs),
-        kept("weights", "h", dims, per=pair, runs=runs),
+        replace(kept("weights", "h", dims, per=pair, runs=runs), narrowed=True),
+    )
+
+
+def passing_by_attention(part: Attention, context: Context) -> tuple[Passing, ...]:
+    """Gradients of what a fused kernel works on, or of a softmax whose copy is let go."""
+    dims = attention_dims(part, context.hidden_size)
+    per: Per = "encoded" if part.cross else "token"
+    always = _always_eager(part)
+    flash = () if always else _around_flash(dims, "h·(d_k + d_v) + h_kv·(d_k + d_v)")
+    return (Passing((*flash, *_around_softmax(dims, per, eager_only=not always))),)
+
+
+def passing_by_latent_attention(part: LatentAttention, context: Context) -> tuple[Passing, ...]:
+    """As attention, with a key and a value for each head."""
+    del context
+    dims = {"h": part.num_heads, "d_v": part.v_head_dim}
+    dims["d_k"] = part.qk_nope_head_dim + part.qk_rope_head_dim
+    softmax = _around_softmax(dims, "token", eager_only=True)
+    return (Passing((*_around_flash(dims, "2·h·(d_k + d_v)"), *softmax)),)
+
+
+def _around_flash(dims: dict[str, int], text: str) -> tuple[Kept, ...]:
+    return (kept("gradients of queries, keys, values and output", text, dims, runs="flash"),)
+
+
+def _around_softmax(dims: dict[str, int], per: Per, *, eager_only: bool) -> tuple[Kept, ...]:
+    runs: Runs | None = "eager" if eager_only else None
+    pair: Per = "cross pair" if per == "encoded" else "pair"
+    weights = replace(kept("weights", "h", dims, per=pair, runs=runs), narrowed=True)
+    return (
+        kept("gradients after and before the softmax", "2·h", dims, 4, per=pair, runs=runs),
+        *let_go((weights,)),
     )
 
 
@@ -138,15 +181,15 @@ def kept_by_latent_attention(part: LatentAttention, context: Context) -> tuple[K
         "d_v": part.v_head_dim,
     }
     del context  # its norms are always RMS
-    latents = [("query latent", "r_q", "")] if part.q_lora_rank else []
+    latents = [("query latent", "r_q", "", "q_b")] if part.q_lora_rank else []
     even = part.v_head_dim == part.qk_nope_head_dim + part.qk_rope_head_dim
     return (
         *(
             one
-            for name, width, cut_from in [*latents, ("latent", "r_kv", "r_kv + d_r")]
+            for name, width, cut_from, fed in [*latents, ("latent", "r_kv", "r_kv + d_r", "kv_b")]
             for one in (
                 *by_norm(name, width, dims, "rms", residual=True, cut_from=cut_from),
-                kept(name, width, dims, needed_for="product", residual=True),
+                kept(name, width, dims, feeds=(fed,), residual=True),
             )
         ),
         kept("queries", "h·(d_n + d_r)", dims),

@@ -15,7 +15,7 @@ def first(card: ModelCard, dims: dict[str, int]) -> tuple[Kept, ...]:
     if embedding.positions:
         found.append(kept("position numbers", "1", dims, 8, per="position", needed_for="table"))
     if embedding.dim:
-        found.append(kept("token embedding", "d_emb", dims, needed_for="product", residual=True))
+        found.append(kept("token embedding", "d_emb", dims, feeds=("project_in",), residual=True))
     if embedding.norm:
         inside = by_norm("embedding norm", "d", dims, card.norm, residual=True)
         found += [replace(one, needed_for="table") for one in inside]  # nothing below has gradients
@@ -28,15 +28,9 @@ def last(card: ModelCard, dims: dict[str, int]) -> tuple[Kept, ...]:
         list(by_norm("final norm", "d", dims, card.norm, residual=True)) if card.final_norm else []
     )
     if card.head:
-        found.append(kept("input of the head", "d", dims, needed_for="product", residual=True))
+        inside = "project_out" if card.embedding.dim else "lm_head"
+        found.append(kept("input of the head", "d", dims, feeds=(inside,), residual=True))
         if card.embedding.dim:
-            found.append(
-                kept(
-                    "projected input of the head",
-                    "d_emb",
-                    dims,
-                    needed_for="product",
-                    residual=True,
-                )
-            )
+            name = "projected input of the head"
+            found.append(kept(name, "d_emb", dims, feeds=("lm_head",), residual=True))
     return tuple(found)

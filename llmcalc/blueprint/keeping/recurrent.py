@@ -15,6 +15,10 @@ from llmcalc.spec.recurrent import (
 )
 
 
+OUT = ("out",)
+"""The last projection of a mixer."""
+
+
 def kept_by_mamba1(part: Mamba1, context: Context) -> tuple[Kept, ...]:
     """Channels around the convolution, step size and gate; B and C with what leads to them."""
     del context
@@ -24,19 +28,22 @@ def kept_by_mamba1(part: Mamba1, context: Context) -> tuple[Kept, ...]:
         selected = tuple(
             one
             for name, width in (("dt", "r"), ("B", "N"), ("C", "N"))
-            for one in (*by_norm(name, width, dims, "rms"), kept(f"{name} normed", width, dims))
+            for one in (
+                *by_norm(name, width, dims, "rms"),
+                kept(f"{name} normed", width, dims, feeds=("dt",) if name == "dt" else ()),
+            )
         )
     else:
         selected = (kept("dt, B and C", "r + 2·N", dims),)
     return (
         *_convolved("d_i", dims),
-        kept("contiguous channels", "d_i", dims),
+        kept("contiguous channels", "d_i", dims, feeds=("x",)),
         *selected,
         kept("step before softplus", "d_i", dims),
         kept("step", "d_i", dims),
         kept("both branches", "2·d_i", dims),
         *_gated("d_i", dims),
-        kept("gated output", "d_i", dims),
+        kept("gated output", "d_i", dims, feeds=OUT),
     )
 
 
@@ -52,7 +59,7 @@ def kept_by_mamba2(part: Mamba2, context: Context) -> tuple[Kept, ...]:
         kept("projection", "2·h·p + 2·G·N + h", dims),
         *_gated("h·p", dims),
         *(by_norm("gated norm", "h·p", dims, "rms") if part.gated_norm else ()),
-        kept("input of the last projection", "h·p", dims),
+        kept("input of the last projection", "h·p", dims, feeds=OUT),
     )
 
 
@@ -68,7 +75,7 @@ def kept_by_gated_deltanet(part: GatedDeltaNet, context: Context) -> tuple[Kept,
         kept("projection", "2·h_k·d_k + 2·h_v·d_v", dims),
         *_gated("h_v·d_v", dims),
         *by_norm("gated norm", "h_v·d_v", dims, "rms", rows="h_v"),
-        kept("normed output", "h_v·d_v", dims),
+        kept("normed output", "h_v·d_v", dims, feeds=OUT),
     )
 
 
@@ -78,14 +85,14 @@ def kept_by_kimi_delta(part: KimiDelta, context: Context) -> tuple[Kept, ...]:
     dims = {"h": part.num_heads, "d_h": part.head_dim, "k": part.conv_kernel}
     return (
         *_convolved("3·h·d_h", dims),
-        kept("inner decay", "d_h", dims),
+        kept("inner decay", "d_h", dims, feeds=("f_b",)),
         *_decay("h·d_h", "h", dims),
         kept("rate", "h", dims),
-        kept("inner gate", "d_h", dims),
+        kept("inner gate", "d_h", dims, feeds=("g_b",)),
         kept("gate", "h·d_h", dims),
         *_gated("h·d_h", dims),
         *by_norm("gated norm", "h·d_h", dims, "rms", rows="h"),
-        kept("normed output", "h·d_h", dims),
+        kept("normed output", "h·d_h", dims, feeds=OUT),
     )
 
 
@@ -99,29 +106,32 @@ def kept_by_lightning(part: Lightning, context: Context) -> tuple[Kept, ...]:
         *by_norm("norm of the mix", "h·d_h", dims, "rms"),
         kept("normed mix", "h·d_h", dims),
         kept("gate", "h·d_h", dims),
-        kept("gated output", "h·d_h", dims),
+        kept("gated output", "h·d_h", dims, feeds=OUT),
     )
 
 
 def kept_by_rwkv_time(part: RwkvTime, context: Context) -> tuple[Kept, ...]:
     """The tokens before, three mixes with them, and what is averaged."""
     dims = {"d": context.hidden_size, "a": part.attention_hidden_size or context.hidden_size}
-    names = ("keys", "values", "receptance", "average", "gated average")
+    mixes = (("keys", "key"), ("values", "value"), ("receptance", "receptance"))
     return (
-        kept("tokens before", "d", dims),
-        *(kept(f"mix for {name}", "d", dims) for name in names[:3]),
-        *(kept(name, "a", dims) for name in names),
+        kept("tokens before", "d", dims, needed_for="table"),
+        *(kept(f"mix for {name}", "d", dims, feeds=(fed,)) for name, fed in mixes),
+        *(kept(name, "a", dims) for name in ("keys", "values", "receptance", "average")),
+        kept("gated average", "a", dims, feeds=OUT),
     )
 
 
 def kept_by_rwkv_channel(part: RwkvChannel, context: Context) -> tuple[Kept, ...]:
     """The tokens before, two mixes with them, the squared activation and the gate."""
     dims = {"d": context.hidden_size, "d_ff": part.intermediate_size}
-    wide = ("tokens before", "mix for keys", "mix for receptance", "receptance", "values")
     return (
-        *(kept(name, "d", dims) for name in wide),
+        kept("tokens before", "d", dims, needed_for="table"),
+        kept("mix for keys", "d", dims, feeds=("key",)),
+        kept("mix for receptance", "d", dims, feeds=("receptance",)),
+        *(kept(name, "d", dims) for name in ("receptance", "values")),
         kept("activation", "d_ff", dims),
-        kept("its square", "d_ff", dims),
+        kept("its square", "d_ff", dims, feeds=("value",)),
     )
 
 
@@ -138,9 +148,10 @@ def _convolved(channels: str, dims: dict[str, int]) -> tuple[Kept, ...]:
 def _decay(width: str, heads: str, dims: dict[str, int]) -> tuple[Kept, ...]:
     """Around softplus and exponential, and the learned rates themselves as two small tensors."""
     return (
-        kept("rates of decay", f"2·{heads}", dims, per="layer"),
+        kept("rates of decay", heads, dims, per="layer"),
+        kept("rates before their sign", heads, dims, per="layer", needed_for="table"),
         kept("step before softplus", width, dims),
-        kept("step", width, dims),
+        kept("step", width, dims, needed_for="table"),
         kept("decay", width, dims),
     )
 

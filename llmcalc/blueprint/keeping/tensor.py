@@ -8,8 +8,9 @@ once for all matmuls that share it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from llmcalc.formula import evaluate
 from llmcalc.spec.card import Norm
@@ -49,19 +50,35 @@ class Kept:
     dims: dict[str, int]
     elements: int
     bytes: int
-    """Of one element."""
+    """Of one element; negative where a tensor is let go."""
     per: Per = "token"
     runs: Runs | None = None
     """The recipes that keep it; None: all."""
     needed_for: NeededFor = ""
     """The weights whose gradient alone needs it: where they are frozen it is not kept."""
+    feeds: tuple[str, ...] = ()
+    """Products that it is the input of, where nothing but their weights needs it."""
     residual: bool = False
     """Whether it is as wide as the residual stream, which tensor ranks do not divide by heads."""
+    narrowed: bool = False
+    """Whether it is a narrower copy of another, which float32 throughout does without."""
 
     def by(self, kernel: Kernel, frozen: Frozen = TRAINED) -> bool:
         """Whether a recipe keeps it where some weights are frozen."""
         runs = self.runs is None or kernel in RUNS[self.runs]
         return runs and self.needed_for not in frozen
+
+
+Done = Literal["nothing", "last", "all"]
+"""Weights of a layer whose gradients are there: none, its last product's, or those of all."""
+
+
+class Passing(NamedTuple):
+    """One point of a layer's backward pass, beside all that the layer keeps."""
+
+    tensors: tuple[Kept, ...]
+    """Gradients that pass through, and what was let go before, with negative bytes."""
+    done: Done = "last"
 
 
 def kept(
@@ -73,14 +90,20 @@ def kept(
     per: Per = "token",
     runs: Runs | None = None,
     needed_for: NeededFor = "",
+    feeds: tuple[str, ...] = (),
     residual: bool = False,
 ) -> Kept:
     """A saved tensor of `text` elements; bf16 unless `bytes` says otherwise."""
     elements = int(evaluate(text, dims))
     return Kept(
         name=name, text=text, dims=dims, elements=elements, bytes=bytes, per=per, runs=runs,
-        needed_for=needed_for, residual=residual,
+        needed_for="product" if feeds else needed_for, feeds=feeds, residual=residual,
     )  # fmt: skip
+
+
+def let_go(tensors: Iterable[Kept]) -> tuple[Kept, ...]:
+    """The same tensors taken off what is kept."""
+    return tuple(replace(one, bytes=-one.bytes) for one in tensors)
 
 
 def by_norm(
@@ -117,7 +140,7 @@ def by_norm(
 
 
 def by_activation(
-    width: str, dims: dict[str, int], activation: Activation, *, gated: bool
+    width: str, dims: dict[str, int], activation: Activation, *, gated: bool, last: str = "down"
 ) -> tuple[Kept, ...]:
     """Between the projections of a feed-forward part, whose last keeps its input.
 
@@ -129,17 +152,12 @@ def by_activation(
         found = (kept("activation input", width, dims),) * before
         return (
             *found,
-            kept(
-                "activation output",
-                width,
-                dims,
-                needed_for="" if activation == "relu" else "product",
-            ),
+            kept("activation output", width, dims, feeds=() if activation == "relu" else (last,)),
         )
     return (
         *plain,
         kept("gate projection", width, dims, runs="fused"),
         kept("activation output", width, dims, runs="plain"),
         kept("up projection", width, dims),
-        kept("their product", width, dims, needed_for="product"),
+        kept("their product", width, dims, feeds=(last,)),
     )
