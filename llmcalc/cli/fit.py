@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -12,15 +12,11 @@ from llmcalc.cli.beside import BesideOptions
 from llmcalc.cli.command import command
 from llmcalc.cli.engine import Engine
 from llmcalc.cli.options import Gpu, Method, OptionalModels, Seq
+from llmcalc.cli.which import Which
 from llmcalc.errors import UsageError
 from llmcalc.report.model import Report
 
-FILTERS = "Which models"
 USUAL_BATCH = 16
-
-
-def _bound(help: str) -> Any:
-    return typer.Option(metavar="N", parser=units.count, help=help, rich_help_panel=FILTERS)
 
 
 @command(
@@ -48,51 +44,53 @@ def fit(
     train: Annotated[
         Method | None, typer.Option(help="Train the models so instead of serving them.")
     ] = None,
+    which: Which,
     engine: Engine,
     extra: BesideOptions,
-    name: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Only names that contain this.", rich_help_panel=FILTERS),
-    ] = None,
-    family: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this family.", rich_help_panel=FILTERS)
-    ] = None,
-    min_params: Annotated[int | None, _bound("At least so many parameters, as 7B.")] = None,
-    max_params: Annotated[int | None, _bound("At most so many parameters, as 70B.")] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Every model.", rich_help_panel=FILTERS)
-    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 6 where a model does not fit.")
     ] = False,
 ) -> Report:
     """Which models fit on these GPUs, how far, and what would make the others fit."""
-    from llmcalc.api.fit import Question, fit_catalog, fits  # noqa: PLC0415  (commands load when called)
-    from llmcalc.api.selection import Filter  # noqa: PLC0415
-    from llmcalc.catalog import find  # noqa: PLC0415
-
-    wanted = Filter(
-        words=[name] if name else [], family=family, min_params=min_params, max_params=max_params
-    )
     if train:
-        from llmcalc.api import fit_train  # noqa: PLC0415  (the usual question does without)
-
         if replace(engine, gpus=None) != Engine() or extra != BesideOptions():
             raise UsageError(
                 "options of engines that serve do not go with --train",
                 hint="llmcalc train MODEL takes those of training",
             )
-        asked, on = fit_train.usual(train, batch, seq, engine.gpus), find.gpu(gpu)
-        if model:
-            named = [find.card(one) for one in model]
-            return fit_train.fits_training(named, asked, on, strict=strict)
-        return fit_train.fit_catalog_training(
-            wanted, asked, on, everything=everything, strict=strict
-        )
+        return _trained(model, gpu, _Training(train, batch, seq, engine.gpus), which, strict=strict)
+    from llmcalc.api.fit import Question, fit_catalog, fits  # noqa: PLC0415  (commands load when called)
+    from llmcalc.catalog import find  # noqa: PLC0415
+
     batch = USUAL_BATCH if batch is None else batch
     question = Question(gpu=find.gpu(gpu), batch=batch, seq=seq, setup=engine.setup(extra.beside()))
     if model:
         return fits([find.card(one) for one in model], question, emit=engine.emit, strict=strict)
     if engine.emit:
         raise UsageError("--emit starts one model", hint="name it: llmcalc fit MODEL --emit ...")
-    return fit_catalog(wanted, question, everything=everything, strict=strict)
+    return fit_catalog(which.filter(), question, everything=which.everything, strict=strict)
+
+
+class _Training(NamedTuple):
+    """How the models are trained."""
+
+    method: Method
+    batch: int | None
+    seq: int
+    gpus: int | None
+
+
+def _trained(
+    model: list[str] | None, gpu: str, training: _Training, which: Which, *, strict: bool
+) -> Report:
+    """The same question about training."""
+    from llmcalc.api import fit_train  # noqa: PLC0415  (the usual question does without)
+    from llmcalc.catalog import find  # noqa: PLC0415
+
+    asked, on = fit_train.usual(*training), find.gpu(gpu)
+    if model:
+        named = [find.card(one) for one in model]
+        return fit_train.fits_training(named, asked, on, strict=strict)
+    return fit_train.fit_catalog_training(
+        which.filter(), asked, on, everything=which.everything, strict=strict
+    )
