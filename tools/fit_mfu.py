@@ -32,6 +32,7 @@ from llmcalc.checks.measured.reading import read
 from llmcalc.checks.measured.statistics import quantile
 from llmcalc.checks.measured.unusable import Unusable
 from llmcalc.engines import params
+from llmcalc.engines.device import applies
 from llmcalc.engines.steptime.amounts import Amounts, amounts
 from llmcalc.engines.steptime.machine import machine, reach_of
 from llmcalc.engines.steptime.pace import TrainStep, train_step
@@ -83,7 +84,7 @@ LITERATURE: tuple[tuple[str, float, float, str], ...] = (
     ("hopper", 405, 0.38, "arXiv:2407.21783, table 4"),
 )  # fmt: skip
 """Class, billions of parameters, MFU and where it was read: papers on runs that no row has."""
-OTHERS = "others"
+OTHERS, HOPPER = "others", "hopper"
 Constants = dict[str, float]
 
 
@@ -207,9 +208,22 @@ def left_out(every: Sequence[Timed]) -> dict[str, list[float]]:
     """Errors on the rows of each publisher, of constants found without it."""
     found = {}
     for publisher in sorted({one.publisher for one in every}):
-        others = built(fitted([one for one in every if one.publisher != publisher]))
+        known = [one for one in every if one.publisher != publisher]
+        others = built(_as_others(fitted(known), known))
         found[publisher] = [error(one, others) for one in every if one.publisher == publisher]
     return found
+
+
+def _as_others(constants: Constants, every: Sequence[Timed]) -> Constants:
+    """With Hopper's rates for a class that no row tells of, as devices of no class have them."""
+    more = {
+        f"{name}.{rate}": constants[f"{HOPPER}.{rate}"]
+        for name, devices, *_ in CLASSES
+        if not any(applies(devices, row.case.gpu) for row in every)
+        for rate in OWN
+        if f"{name}.{rate}" in constants
+    }
+    return constants | more
 
 
 def published(every: Iterable[Timed], file: Utilisation) -> tuple[PublishedMfu, ...]:

@@ -9,13 +9,13 @@ from typing import Literal
 from llmcalc.api import train_tables as tables
 from llmcalc.api.bands import step_band
 from llmcalc.api.plans import lowered
+from llmcalc.api.train_assumptions import assumed
 from llmcalc.api.train_time import Asked, TrainTime, train_time
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import params as counting
 from llmcalc.engines.capacity import capacity
-from llmcalc.engines.goodput import DEVICE_MTBF_HOURS
 from llmcalc.engines.train.plan import Plan
-from llmcalc.engines.train.timeline import Moment, Phase
+from llmcalc.engines.train.passes import Moment, Phase
 from llmcalc.engines.train.trained import count
 from llmcalc.engines.training import SHARDED, Sharding
 from llmcalc.errors import ImpossibleError, UsageError
@@ -178,22 +178,12 @@ def _timed(
     if gpu is None:
         return None, {}
     try:
-        return train_time(ledger, plan, gpu, asked), _run_assumptions(plan, gpu, asked)
+        found = train_time(ledger, plan, gpu, asked)
     except ImpossibleError as error:
         if asked != NOTHING:
             raise
         return None, {"no time": str(error)}
-
-
-def _run_assumptions(plan: Plan, gpu: GpuSpec, asked: Asked) -> dict[str, str]:
-    named = {"not timed": "transfers to and from the host"} if plan.offload != "none" else {}
-    if "bf16" in plan.recipe.name and gpu.compute.bf16 is None:
-        named["timed"] = "at the rate of fp16, for this GPU has no bf16"
-    if asked.tokens or asked.samples:
-        hours = asked.mtbf_hours or DEVICE_MTBF_HOURS
-        said = "" if asked.mtbf_hours else ", as in Llama 3's run"
-        named["failures"] = f"one in {hours:,.0f} hours of a GPU{said}"
-    return named
+    return found, assumed(plan, gpu, asked, found)
 
 
 def _per_gpu(needs: Needs) -> TrainPerGpu:

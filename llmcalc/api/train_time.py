@@ -195,5 +195,5 @@ def _whole_hours(whole: Totals | None, gpus: int, share: float) -> float | None:
 def _parts(step: TrainStep) -> dict[str, float]:
     return {
         "compute": step.compute, "bubble": step.bubble, "exchange": step.exchange,
-        "gradients": step.gradients, "optimizer": step.optimizer,
+        "gradients": step.gradients, "offload": step.offload, "optimizer": step.optimizer,
     }  # fmt: skip

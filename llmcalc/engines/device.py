@@ -95,6 +95,13 @@ def link(gpu: GpuSpec, ranks: int) -> tuple[float, float]:
     return _pcie(gpu.pcie or "") * GB, 25e-6
 
 
+def host_link(gpu: GpuSpec) -> float:
+    """Bytes a second between a device and its host, one direction: NVLink-C2C, or else PCIe."""
+    said = gpu.pcie or ""
+    fast = re.search(r"C2C (\d+)/dir", said)
+    return (float(fast[1]) if fast else _pcie(said)) * GB
+
+
 def _pcie(text: str) -> float:
     """GB/s of a slot as `4.0 x16`; a common one where the spec says nothing."""
     match = re.match(r"(\d)(?:\.\d)?(?:\s*x(\d+))?", text)

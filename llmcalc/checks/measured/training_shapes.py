@@ -36,25 +36,25 @@ def trained_card(config: Cells) -> ModelCard:
 def mpt(name: str) -> ModelCard:
     """One of llm-foundry's benchmark models."""
     width, layers, heads = MPT[name]
-    return _plain("mpt-7b", name.lower(), width, layers, heads, 4 * width, MPT_VOCAB)
+    return plain("mpt-7b", name.lower(), width, layers, heads, 4 * width, MPT_VOCAB)
 
 
 @cache
 def _internlm() -> ModelCard:
     """InternLM-7B: huggingface.co/internlm/internlm-7b config.json."""
-    return _plain("llama-7b", "internlm-7b", 4096, 32, 32, 11_008, 103_168)
+    return plain("llama-7b", "internlm-7b", 4096, 32, 32, 11_008, 103_168)
 
 
 @cache
 def _mt_nlg() -> ModelCard:
     """Megatron-Turing NLG 530B (arXiv:2201.11990, section 2.3); GPT-2's words, filled up."""
-    return _plain("mpt-7b", "mt-nlg-530b", 20_480, 105, 128, 4 * 20_480, 51_200)
+    return plain("mpt-7b", "mt-nlg-530b", 20_480, 105, 128, 4 * 20_480, 51_200)
 
 
 _BESIDE = {"InternLM-7B": _internlm, "MT-NLG 530B": _mt_nlg}
 
 
-def _plain(
+def plain(
     base: str, name: str, width: int, layers: int, heads: int, inner: int, vocab: int
 ) -> ModelCard:
     """A card of one kind of layer with other sizes."""

@@ -76,8 +76,15 @@ class Group:
         Where several groups cross the same nodes, each has the cards of its own members.
         """
         if self.nodes(machine) == 1:
-            return machine.link
-        return min(machine.link, self.each(machine) * machine.network)
+            return self.within(machine)
+        if self.each(machine) == 1:
+            return machine.network
+        return min(self.within(machine), self.each(machine) * machine.network)
+
+    def within(self, machine: Machine) -> float:
+        """Bytes a second between its members in one node."""
+        span = (self.each(machine) - 1) * self.stride + 1
+        return machine.link if span <= machine.linked else machine.bus
 
 
 def gather_seconds(size: float, group: Group, machine: Machine) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmcalc.engines.device import GB, applies, link, peak_compute
+from llmcalc.engines.device import GB, applies, host_link, link, peak_compute
 from llmcalc.engines.steptime.run import Machine
 from llmcalc.errors import ImpossibleError
 from llmcalc.spec.gpu import GpuSpec
@@ -10,17 +10,31 @@ from llmcalc.spec.utilisation import TrainingReach, Utilisation
 
 WIDE_BITS = 16
 NODE = 8
-"""Devices of a node, where the spec does not say how far the link reaches."""
+"""Devices of a node, where the link does not join more."""
 
 NEAR_LINK, NEAR_PCIE, FAR = 3.4e-6, 5.7e-6, 14e-6
 """Seconds of one step of a ring by NVLink, PCIe and network (NCCL 2.30, src/graph/tuning.cc,
 hwLatencies, protocol Simple)."""
+
+HOST_GB_S = 109.0
+"""Of a host's memory that Adam there gets through: 10 billion weights of 28 bytes each in 2.57 s
+on the two processors of a DGX-2 (ZeRO-Offload, arXiv:2101.06840, table 4)."""
 
 
 def reach_of(every: Utilisation, gpu: GpuSpec) -> TrainingReach:
     """The first class that the GPU belongs to; the last one is for all others."""
     found = (one for one in every.classes if applies(one.devices, gpu))
     return next(found, every.classes[-1])
+
+
+def node_of(gpu: GpuSpec) -> int:
+    """Devices of a node: a usual one, or as many as the link joins."""
+    return max(NODE, linked(gpu))
+
+
+def linked(gpu: GpuSpec) -> int:
+    """Devices that the link joins: two by a bridge, all of a node by switches."""
+    return (gpu.link.max_gpus if gpu.link else None) or NODE
 
 
 def machine(
@@ -38,7 +52,8 @@ def machine(
     return Machine(
         name=gpu.name, compute=compute, attention=peak_compute(gpu, WIDE_BITS) or compute,
         bandwidth=bandwidth * GB, link=link(gpu, 2)[0],
-        node=(gpu.link.max_gpus if gpu.link else None) or NODE,
+        node=node_of(gpu), linked=linked(gpu), bus=link(gpu, linked(gpu) + 1)[0],
         network=(network_gb_s or reach.network_gb_s) * GB,
+        host_link=host_link(gpu), host=HOST_GB_S * GB,
         near=NEAR_LINK if gpu.link else NEAR_PCIE, far=FAR,
     )  # fmt: skip

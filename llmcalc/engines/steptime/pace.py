@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from llmcalc.engines.steptime import traffic
 from llmcalc.engines.steptime.amounts import Amounts
 from llmcalc.engines.steptime.model_flops import utilisation
+from llmcalc.engines.steptime.offload import offload_seconds
 from llmcalc.engines.steptime.run import Machine, Run
 from llmcalc.formula import record_sum
 from llmcalc.spec.utilisation import TrainingReach, Utilisation
@@ -28,6 +29,8 @@ class TrainStep:
     """Tensor, context, expert and stage ranks: computing waits for them."""
     gradients: float
     """What of the data ranks' exchanges does not hide behind computing."""
+    offload: float
+    """Transfers to and from the host that do not hide, and the update there."""
     optimizer: float
     tokens: int
     gpus: int
@@ -39,7 +42,8 @@ class TrainStep:
     @property
     def seconds(self) -> float:
         """All of the step."""
-        return self.compute + self.bubble + self.exchange + self.gradients + self.optimizer
+        waits = self.exchange + self.gradients + self.offload
+        return self.compute + self.bubble + waits + self.optimizer
 
     @property
     def tokens_per_second_per_gpu(self) -> float:
@@ -74,13 +78,14 @@ def train_step(
     batches = run.micro_batches * split.dp
     step = TrainStep(
         compute=computing, bubble=idle, exchange=waits, gradients=exposed,
-        optimizer=0.0 if run.adapters else _optimizer(work, run, machine),
+        offload=offload_seconds(work, run, machine, computing=computing, overlap=reach.overlap),
+        optimizer=0.0 if run.adapters or run.states_on_host else _optimizer(work, run, machine),
         tokens=run.step_tokens, gpus=split.gpus, model_flops=work.model * batches,
         hardware_flops=work.hardware * batches, peak=machine.compute,
     )  # fmt: skip
     parts = {
         "compute": step.compute, "bubble": step.bubble, "exchange": step.exchange,
-        "gradients": step.gradients, "optimizer": step.optimizer,
+        "gradients": step.gradients, "offload": step.offload, "optimizer": step.optimizer,
     }  # fmt: skip
     record_sum("step_seconds", parts, "seconds", "modelled")
     return step
@@ -115,6 +120,4 @@ def _waiting(work: Amounts, run: Run, machine: Machine, computing: float) -> flo
 
 def _optimizer(work: Amounts, run: Run, machine: Machine) -> float:
     """Seconds to read and write weights, gradients and states."""
-    split = run.parallel
-    shared = split.dp * split.cp // run.replicate if run.dealt != "nothing" else 1
-    return traffic.held_weights(work, run) / shared * run.state_bytes / machine.bandwidth
+    return traffic.held_weights(work, run) / run.sharers * run.state_bytes / machine.bandwidth

@@ -14,13 +14,18 @@ BITS = 8
 
 
 def run_of(plan: Plan) -> Run:
-    """The step of a plan; offloading is not timed."""
+    """The step of a plan."""
+    recipe = plan.recipe
     return Run(
         parallel=plan.parallel, seq=plan.seq, micro_batch=plan.micro_batch,
         micro_batches=plan.micro_batches, vpp=plan.vpp,
         schedule=plan.schedule, dealt=DEALT[plan.sharding], replicate=plan.replicate,
         layers_again=1.0 if plan.recompute == "full" else 0.0,
         attention_again=plan.recompute == "selective", adapters=plan.adapters is not None,
-        weight_bytes=plan.frozen.bits / BITS if plan.adapters else plan.recipe.weights,
-        gradient_bytes=plan.recipe.gradients,
+        weight_bytes=plan.frozen.bits / BITS if plan.adapters else recipe.weights,
+        gradient_bytes=recipe.gradients,
+        states_on_host=plan.offload in {"optimizer", "all"},
+        weights_on_host=plan.offload in {"parameters", "all"},
+        host_bytes=recipe.gradients + recipe.weights
+        + 2 * (recipe.optimizer + (recipe.master_weights or recipe.weights)),
     )  # fmt: skip

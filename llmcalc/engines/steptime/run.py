@@ -39,11 +39,23 @@ class Run:
     """Of a gradient that ranks exchange."""
     state_bytes: float = 20.0
     """That the optimizer reads and writes for each trained weight."""
+    states_on_host: bool = False
+    """Whether masters and moments stay there, and are updated there."""
+    weights_on_host: bool = False
+    host_bytes: float = 28.0
+    """That an optimizer on the host reads and writes for each weight: its gradient, master and
+    moments, which it writes too, and the weight that goes up."""
 
     @property
     def tokens(self) -> int:
         """Of one micro-batch of one replica."""
         return self.micro_batch * self.seq
+
+    @property
+    def sharers(self) -> int:
+        """Data ranks that deal out one copy of something among them."""
+        split = self.parallel
+        return 1 if self.dealt == "nothing" else max(1, split.dp * split.cp // self.replicate)
 
     @property
     def step_tokens(self) -> int:
@@ -65,8 +77,15 @@ class Machine:
     """Between devices of one node, one direction."""
     node: int
     """Devices of one node."""
+    linked: int
+    """Devices that the link joins; others of the node are reached over the bus."""
+    bus: float
     network: float
     """Of each device's card to other nodes, one direction."""
+    host_link: float = 0.0
+    """Between a device and its host, one direction."""
+    host: float = 0.0
+    """Of a host's memory, while an optimizer runs there."""
     near: float = 0.0
     """Seconds of one step of a ring to a device of the same node, however few bytes."""
     far: float = 0.0
@@ -74,4 +93,6 @@ class Machine:
 
     def reaching(self, share: float) -> Machine:
         """The same with a share of the bandwidth of its link and network."""
-        return replace(self, link=self.link * share, network=self.network * share)
+        return replace(
+            self, link=self.link * share, bus=self.bus * share, network=self.network * share
+        )

@@ -79,7 +79,7 @@ def expert_seconds(work: Amounts, run: Run, machine: Machine) -> float:
     nodes = ranks.nodes(machine)
     once = WIDE * work.carried / (split.tp * split.cp * split.pp)
     near: float = exchange_seconds(
-        bytes=once * work.top_k, parts=ranks.each(machine), rate=machine.link
+        bytes=once * work.top_k, parts=ranks.each(machine), rate=ranks.within(machine)
     )
     far: float = exchange_seconds(
         bytes=once * _crossing(work, nodes), parts=nodes, rate=machine.network
@@ -111,8 +111,8 @@ def stage_seconds(work: Amounts, run: Run, machine: Machine) -> float:
     if split.pp == 1:
         return 0.0
     size = WIDE * work.tokens * work.width / (split.tp * split.cp)
-    near = split.tp * split.cp * split.dp < machine.node
-    return 2 * run.vpp * size / (machine.link if near else machine.network)
+    next_to = Group(ranks=2, stride=split.tp * split.cp * split.dp)
+    return 2 * run.vpp * size / next_to.rate(machine)
 
 
 def held_weights(work: Amounts, run: Run) -> float:

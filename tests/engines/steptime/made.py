@@ -13,7 +13,15 @@ WORK = Amounts(
     cached=2e6, top_k=0, groups=1, top_groups=1,
 )  # fmt: skip
 MACHINE = Machine(
-    name="m", compute=1e14, attention=1e14, bandwidth=1e12, link=1e11, node=8, network=1e10
+    name="m",
+    compute=1e14,
+    attention=1e14,
+    bandwidth=1e12,
+    link=1e11,
+    node=8,
+    linked=8,
+    bus=2e10,
+    network=1e10,
 )
 REACH = TrainingReach(
     name="r", matmul=0.5, experts=0.5, attention=0.25, link=1.0, overlap=0.0,

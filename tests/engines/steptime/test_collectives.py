@@ -13,7 +13,8 @@ from llmcalc.engines.steptime.run import Machine
 from tests.engines.steptime.made import REACH
 
 WIRES = Machine(
-    name="m", compute=1.0, attention=1.0, bandwidth=1.0, link=1e11, node=8, network=1e10,
+    name="m", compute=1.0, attention=1.0, bandwidth=1.0, link=1e11, node=8, linked=8, bus=2e10,
+    network=1e10,
 )  # fmt: skip
 SLOW = replace(WIRES, near=3e-6, far=14e-6)
 
@@ -26,6 +27,15 @@ def test_the_cards_of_a_node_carry_what_leaves_it_together() -> None:
     assert Group(ranks=16, stride=8).rate(WIRES) == pytest.approx(1e10)
     wide = replace(WIRES, network=1e11)
     assert Group(ranks=16).rate(wide) == 1e11
+
+
+def test_devices_that_no_bridge_joins_are_reached_over_the_bus() -> None:
+    """Pairs by NVLink, 20 GB/s of PCIe beyond."""
+    pairs = replace(WIRES, linked=2)
+    assert Group(ranks=2).rate(pairs) == 1e11
+    assert Group(ranks=4).rate(pairs) == 2e10
+    assert Group(ranks=2, stride=4).rate(pairs) == 2e10
+    assert Group(ranks=16).rate(pairs) == 2e10
 
 
 def test_a_group_lies_in_as_many_nodes_as_its_ranks_take() -> None:

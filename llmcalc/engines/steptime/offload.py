@@ -1,0 +1,58 @@
+"""Seconds that a step waits for the host: weights that come up, gradients that go down, its Adam.
+
+ZeRO-Offload (arXiv:2101.06840, sections 3 and 4) keeps masters and moments on the host and updates
+there; ZeRO-Infinity (arXiv:2104.07857, section 6) brings the weights up for every pass, each rank
+its own share. Transfers go on while a device computes, as far as exchanges of data ranks do.
+"""
+
+from __future__ import annotations
+
+from llmcalc.engines.steptime.amounts import Amounts
+from llmcalc.engines.steptime.run import Machine, Run
+from llmcalc.engines.steptime.traffic import held_weights
+from llmcalc.formula import formula
+
+
+@formula(
+    "passes · bytes / rate",
+    source="ZeRO-Infinity, arXiv:2104.07857, section 6.1: each rank brings its own share",
+    unit="seconds",
+    basis="modelled",
+)
+def weights_seconds(*, passes: float, bytes: float, rate: float) -> float:
+    """For weights to come up for so many passes."""
+    return passes * bytes / rate
+
+
+@formula(
+    "max(weights · each · ranks / host, up / rate)",
+    source="ZeRO-Offload, arXiv:2101.06840, section 5.1: tiles are updated while others go up",
+    unit="seconds",
+    basis="modelled",
+)
+def host_adam_seconds(
+    *, weights: float, each: float, ranks: int, host: float, up: float, rate: float
+) -> float:
+    """To update the weights of a rank: `each` bytes of host memory a weight, by all of a host."""
+    return max(weights * each * ranks / host, up / rate)
+
+
+def offload_seconds(
+    work: Amounts, run: Run, machine: Machine, *, computing: float, overlap: float
+) -> float:
+    """What of a step's transfers does not hide behind computing, and the host's update."""
+    held = held_weights(work, run)
+    share, seconds = held / run.sharers, 0.0
+    if run.weights_on_host:
+        mine = (share if run.dealt == "weights" else held) * run.weight_bytes
+        up = weights_seconds(passes=2 * run.micro_batches, bytes=mine, rate=machine.host_link)
+        seconds += max(0.0, up - overlap * computing)
+    if run.states_on_host and not run.adapters:
+        down = share * run.gradient_bytes / machine.host_link
+        seconds += max(0.0, down - overlap * computing / run.micro_batches)
+        again = 0.0 if run.weights_on_host else share * run.weight_bytes
+        seconds += host_adam_seconds(
+            weights=share, each=run.host_bytes, ranks=min(machine.node, run.parallel.gpus),
+            host=machine.host, up=again, rate=machine.host_link,
+        )  # fmt: skip
+    return seconds
