@@ -57,7 +57,8 @@ def _timed(
     run: Run, gpu: GpuSpec | None, engine: Rollout | None
 ) -> tuple[RlhfTime | None, dict[str, str]]:
     """The time of an iteration, or why there is none where nobody asked for it in particular."""
-    asked = run.pace.iterations is not None or run.pace.price is not None
+    pace = run.pace
+    asked = any(one is not None for one in (pace.iterations, pace.price, pace.network_gb_s))
     if gpu is None:
         if asked:
             raise UsageError("a run takes time on a GPU", hint="name it: --gpu h100")

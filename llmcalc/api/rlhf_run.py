@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf
 
-from llmcalc.api.request import at_least_one, within_limit
+from llmcalc.api.request import at_least_one, not_negative, within_limit
 from llmcalc.api.rlhf_engine import Engine
 from llmcalc.api.rlhf_models import Cast
 from llmcalc.engines.train.plan import Plan
@@ -53,7 +53,7 @@ class Run:
     @property
     def prompt_tokens(self) -> int:
         """Tokens of each prompt."""
-        return self.plan.seq // 2 if self.prompt is None else self.prompt
+        return max(1, self.plan.seq // 2) if self.prompt is None else self.prompt
 
     @property
     def output_tokens(self) -> int:
@@ -86,14 +86,8 @@ def checked(run: Run) -> Run:
     algorithm, plan = run.algorithm, run.plan
     within_limit(run.cast.policy, plan.seq, option="--seq", force=run.force)
     _sensible(run.pace)
-    if not 0 < run.prompt_tokens < plan.seq:
-        raise ImpossibleError(
-            f"a prompt of {run.prompt_tokens:,} leaves no completion in {plan.seq:,} tokens",
-            hint="give --prompt and --output, or a longer --seq",
-        )
-    if not algorithm.generates and (run.engine.gpus or run.pace.group):
-        option = "--rollout-gpus" if run.engine.gpus else "--group"
-        raise UsageError(f"{algorithm.name} makes no sequences", hint=f"leave {option} out")
+    _possible_lengths(run.prompt_tokens, plan.seq)
+    _needed(run)
     fewer = algorithm.name in plan.framework.rlhf.completion_logits
     plan = replace(
         plan, micro_batch=plan.micro_batch * algorithm.together,
@@ -102,12 +96,52 @@ def checked(run: Run) -> Run:
     return replace(run, plan=plan)
 
 
+def _possible_lengths(prompt: int, seq: int) -> None:
+    if prompt >= seq:
+        raise ImpossibleError(
+            f"a prompt of {prompt:,} leaves no completion within --seq {seq:,}",
+            hint="give --output too, or a longer --seq",
+        )
+    if prompt < 1:
+        raise ImpossibleError(
+            f"a completion of {seq - prompt:,} leaves no prompt within --seq {seq:,}",
+            hint="give --prompt too, or a longer --seq",
+        )
+
+
+def _needed(run: Run) -> None:
+    """Refuse what the algorithm does not have."""
+    algorithm, cast = run.algorithm, run.cast
+    not_negative(rollout_gpus=run.engine.gpus)
+    frozen = {role.name for role in algorithm.roles if not role.trained}
+    made = {"--rollout-gpus": run.engine.gpus, "--group": run.pace.group}
+    for option, given in made.items():
+        if given and not algorithm.generates:
+            raise UsageError(f"{algorithm.name} makes no sequences", hint=f"leave {option} out")
+    if cast.critic and not any(role.name == "critic" for role in algorithm.roles):
+        raise UsageError(f"{algorithm.name} has no value model", hint="leave --critic-model out")
+    if cast.reward and "reward" not in frozen:
+        raise UsageError(
+            f"{algorithm.name} has no reward model beside the one it trains"
+            if algorithm.name == "reward" else f"{algorithm.name} has no reward model",
+            hint="leave --reward-model out",
+        )  # fmt: skip
+    if cast.reward and not cast.has_reward:
+        raise UsageError(
+            "--reward-model and --no-reward-model contradict each other", hint="give one of them"
+        )
+
+
 def _sensible(pace: Pace) -> None:
     at_least_one(
         group=1 if pace.group is None else pace.group, updates=pace.updates, epochs=pace.epochs,
         iterations=1 if pace.iterations is None else pace.iterations,
     )  # fmt: skip
     if pace.price is not None and not 0 <= pace.price < inf:
-        raise UsageError(f"price is {pace.price}: below 0, or no number")
+        raise UsageError(
+            f"--price {pace.price} is below 0, or no number", hint="of one GPU for an hour, as 2.5"
+        )
     if pace.network_gb_s is not None and not 0 < pace.network_gb_s < inf:
-        raise UsageError(f"network is {pace.network_gb_s}: not above 0")
+        raise UsageError(
+            f"--network {pace.network_gb_s} is not above 0", hint="GB/s of each GPU, as 50"
+        )

@@ -124,6 +124,7 @@ def _many(iterations: int) -> str:
 
 
 def _where(result: RlhfResult) -> str:
-    on = f"{result.gpus} × {result.gpu}" if result.gpu else f"{result.gpus} GPUs"
+    many = "1 GPU" if result.gpus == 1 else f"{result.gpus} GPUs"
+    on = f"{result.gpus} × {result.gpu}" if result.gpu else many
     own = f" and {result.rollout_gpus} for the engine" if result.rollout_gpus else ""
     return on + own

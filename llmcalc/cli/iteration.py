@@ -53,7 +53,10 @@ class Iteration:
 
         Raises UsageError for unknown names, or lengths that contradict each other.
         """
+        from llmcalc.api.request import at_least_one  # noqa: PLC0415  (commands load when called)
+
         prompt, output, seq = self.prompt, self.output, training.seq
+        at_least_one(prompt=prompt, output=output)
         if prompt is None and output is None:
             return training.plan(), None
         if prompt is not None and output is not None:

@@ -259,15 +259,25 @@ def test_what_cannot_be_is_refused() -> None:
         run("ppo", engine={"batch": 0})
     with pytest.raises(UsageError, match="no algorithm named 'pppo'"):
         run("pppo")
-    with pytest.raises(ImpossibleError, match="leaves no completion in 512 tokens"):
+    with pytest.raises(ImpossibleError, match="leaves no completion within --seq 512"):
         run("grpo", seq=512, prompt=512)
     with pytest.raises(UsageError, match="dpo makes no sequences"):
         run("dpo", pace={"group": 4})
+    with pytest.raises(ImpossibleError, match="--rollout-gpus -1"):
+        run("grpo", engine={"gpus": -1})
+    with pytest.raises(UsageError, match="grpo has no value model"):
+        run("grpo", cast={"critic": card("llama2-7b")})
+    with pytest.raises(UsageError, match="dpo has no reward model"):
+        run("dpo", cast={"reward": card("llama2-7b")})
+    with pytest.raises(UsageError, match="beside the one it trains"):
+        run("reward", cast={"reward": card("llama2-7b")})
+    with pytest.raises(UsageError, match="contradict"):
+        run("ppo", cast={"reward": card("llama2-7b"), "has_reward": False})
     with pytest.raises(ImpossibleError, match="--updates 0"):
         run("grpo", pace={"updates": 0})
     with pytest.raises(UsageError, match="a run takes time on a GPU"):
         run("grpo", pace={"iterations": 100})
-    with pytest.raises(UsageError, match="price"):
+    with pytest.raises(UsageError, match=r"--price -1\.0 is below 0"):
         run("grpo", on="h100", pace={"price": -1.0})
 
 
