@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Literal
 
 from llmcalc.api.request import at_least_one
+from llmcalc.api.train_rules import refuse_clashes
 from llmcalc.blueprint import lower
 from llmcalc.blueprint.keeping.tensor import Kernel
 from llmcalc.blueprint.operations import Ledger
@@ -64,13 +66,11 @@ class Asked:
 def plan(asked: Asked) -> Plan:
     """The plan that somebody asked for.
 
-    Raises UsageError for unknown names, ImpossibleError where GPUs or batches do not divide.
+    Raises UsageError for unknown names and contradictions, ImpossibleError for numbers that cannot
+    be, and where GPUs or batches do not divide.
     """
-    at_least_one(
-        gpus=asked.gpus, micro_batch=asked.micro_batch, seq=asked.seq, tp=asked.tp, pp=asked.pp,
-        vpp=asked.vpp, cp=asked.cp, ep=asked.ep, every=asked.every,
-        replicate=asked.replicate,
-    )  # fmt: skip
+    _possible(asked)
+    refuse_clashes(asked)
     framework = recipes.framework(asked.framework)
     dp = _replicas(asked)
     batches = _micro_batches(asked, dp)
@@ -98,6 +98,20 @@ def plan(asked: Asked) -> Plan:
         offload=asked.offload,
         imbalance=asked.imbalance,
     )
+
+
+def _possible(asked: Asked) -> None:
+    """Refuse numbers that no run has."""
+    at_least_one(
+        gpus=asked.gpus, micro_batch=asked.micro_batch, global_batch=asked.global_batch,
+        seq=asked.seq, tp=asked.tp, pp=asked.pp, vpp=asked.vpp, cp=asked.cp, ep=asked.ep,
+        every=asked.every, replicate=asked.replicate, rank=asked.rank,
+    )  # fmt: skip
+    if not 1 <= asked.imbalance < inf:
+        raise ImpossibleError(
+            f"--imbalance {asked.imbalance:g} is not possible",
+            hint="--imbalance is 1 where experts are balanced, and above 1 where they are not",
+        )
 
 
 def lowered(card: ModelCard, framework: Framework) -> Ledger:
@@ -175,10 +189,6 @@ def _frozen(asked: Asked) -> Quantization:
 
 def _adapters(asked: Asked) -> Adapters | None:
     if asked.method == "full":
-        if asked.rank or asked.targets or asked.trained:
-            raise UsageError(
-                "rank and targets are those of adapters", hint="add --method lora, qlora or dora"
-            )
         return None
     return Adapters(
         targets=asked.targets or frozenset(TARGETS),

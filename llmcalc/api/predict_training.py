@@ -41,7 +41,7 @@ def counted(held: TrainPerGpu, memory: Memory, gpus: int) -> int:
 def answer(case: TrainingCase) -> TrainResult:
     """What `train` says of one run."""
     result: TrainResult
-    (result,) = train(case.card, plan(asked_of(case)), gpu=case.gpu).results
+    (result,) = train(case.card, plan(asked_of(case)), gpu=case.gpu, force=True).results
     return result
 
 

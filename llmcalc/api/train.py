@@ -9,13 +9,15 @@ from typing import Literal
 from llmcalc.api import train_tables as tables
 from llmcalc.api.bands import step_band
 from llmcalc.api.plans import lowered
+from llmcalc.api.request import within_limit
 from llmcalc.api.train_assumptions import assumed
 from llmcalc.api.train_time import Asked, TrainTime, train_time
 from llmcalc.blueprint.operations import Ledger
+from llmcalc.catalog.measured_gpu import VENDOR
 from llmcalc.engines import params as counting
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.train.plan import Plan
-from llmcalc.engines.train.passes import Moment, Phase
+from llmcalc.engines.train.timeline import Moment, Phase
 from llmcalc.engines.train.trained import count
 from llmcalc.engines.training import SHARDED, Sharding
 from llmcalc.errors import ImpossibleError, UsageError
@@ -127,12 +129,16 @@ def train(
     gpu: GpuSpec | None = None,
     asked: Asked = NOTHING,
     chart: bool = False,
+    force: bool = False,
 ) -> Report:
     """The memory of one step of a plan on the GPU that holds most; the time and cost on a GPU.
 
-    Raises ImpossibleError for a split that the model does not allow, UsageError where what is
-    asked of the run makes no sense.
+    `force` goes over the model's context limit. Raises ImpossibleError for a split that the model
+    does not allow, UsageError where what is asked of the run makes no sense.
     """
+    within_limit(card, plan.seq, option="--seq", force=force)
+    if gpu is not None:
+        _runs_on(gpu, plan)
     if gpu is None and asked != NOTHING:
         raise UsageError("a run takes time on a GPU", hint="name it: --gpu h100")
     ledger = lowered(card, plan.framework)
@@ -169,6 +175,15 @@ def train(
         command="train", results=(result,), tables=tables.tables(result, chart=chart),
         assumptions=tuple(f"{name}: {value}" for name, value in result.assumptions.items()),
     )  # fmt: skip
+
+
+def _runs_on(gpu: GpuSpec, plan: Plan) -> None:
+    """Refuse FP8 where a device has none; a measurement does not tell."""
+    if plan.recipe.inputs == 1 and gpu.compute.fp8 is None and gpu.vendor != VENDOR:
+        raise ImpossibleError(
+            f"{gpu.name} does not multiply in FP8: its spec has no such rate",
+            hint="leave --precision out, or name a GPU that does, as h100",
+        )
 
 
 def _timed(

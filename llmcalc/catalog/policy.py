@@ -40,6 +40,7 @@ def resolved(found: PolicyFile, scheme: Scheme, group: int | None) -> Quantizati
         default=found.default,
         group=group,
         computed=found.computed,
+        adapters=found.adapters,
         imatrix=found.imatrix,
         rules=rules,
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from llmcalc.cli.command import command
-from llmcalc.cli.options import Model, OptionalGpu
+from llmcalc.cli.options import Force, Model, OptionalGpu
 from llmcalc.cli.training import Training
 from llmcalc.cli.training_run import TrainingRun
 from llmcalc.report.model import Report
@@ -27,12 +28,14 @@ def train(
     ] = False,
     training: Training,
     run: TrainingRun,
+    force: Force = False,
 ) -> Report:
     """What a training step holds on each GPU, and when; how long it takes, and what a run costs."""
     from llmcalc.api.train import train as answer  # noqa: PLC0415  (commands load when called)
+    from llmcalc.api.train_rules import Said, idle  # noqa: PLC0415
     from llmcalc.catalog import find  # noqa: PLC0415
 
-    return answer(
-        find.card(model), training.plan(), gpu=find.gpu(gpu) if gpu else None,
-        asked=run.asked(), chart=timeline,
-    )  # fmt: skip
+    card, plan, on = find.card(model), training.plan(), find.gpu(gpu) if gpu else None
+    report = answer(card, plan, gpu=on, asked=run.asked(), chart=timeline, force=force)
+    said = Said(training=training.asked(), card=card, gpu=on, run=run.asked())
+    return replace(report, warnings=idle(said))

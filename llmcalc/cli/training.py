@@ -9,8 +9,10 @@ from typer import Option
 
 from llmcalc import units
 from llmcalc.cli.options import Gpus, Method
+from llmcalc.errors import UsageError
 
 if TYPE_CHECKING:
+    from llmcalc.api.plans import Asked
     from llmcalc.engines.train.plan import Plan
 
 SPLIT = "Split over GPUs"
@@ -81,7 +83,7 @@ class Training:
     shard: Annotated[
         Sharding, Option(help="What data ranks deal out among them.", rich_help_panel=SPLIT)
     ] = "ddp"
-    replicate: Annotated[int, _ranks("Copies of what is dealt out, each over fewer (HSDP).")] = 1
+    replicate: Annotated[int, _ranks("Copies of what is dealt out (HSDP), each over fewer.")] = 1
     tp: Annotated[int, _ranks("Tensor parallel ranks.")] = 1
     sp: Annotated[
         bool | None,
@@ -113,23 +115,32 @@ class Training:
     offload_only: Annotated[Offload | None, _kept(help="Some of that.")] = None
 
     def plan(self) -> Plan:
-        """The names looked up. Raises UsageError for unknown ones."""
-        from llmcalc.api.plans import Asked, plan  # noqa: PLC0415  (commands load when called)
+        """The names looked up. Raises UsageError for unknown ones, and for contradictions."""
+        from llmcalc.api.plans import plan  # noqa: PLC0415  (commands load when called)
 
-        return plan(
-            Asked(
-                framework=self.framework, precision=self.precision, optimizer=self.optimizer,
-                method=self.method, weights=self.weights, rank=self.rank,
-                targets=_names(self.targets), trained=_names(self.also_train), shard=self.shard,
-                replicate=self.replicate,
-                gpus=self.tp * self.pp * self.cp if self.gpus is None else self.gpus,
-                tp=self.tp, pp=self.pp, vpp=self.vpp, cp=self.cp, ep=self.ep, sp=self.sp,
-                schedule=self.schedule, micro_batch=self.micro_batch,
-                global_batch=self.global_batch, seq=self.seq, kernels=self.kernels,
-                loss=self.loss, recompute=self.recompute, every=self.every,
-                offload=self.offload_only or ("all" if self.offload else "none"),
-                imbalance=self.imbalance,
+        return plan(self.asked())
+
+    def asked(self) -> Asked:
+        """What was said. Raises UsageError where it is said twice."""
+        from llmcalc.api.plans import Asked  # noqa: PLC0415  (commands load when called)
+
+        if self.offload and self.offload_only:
+            raise UsageError(
+                "--offload and --offload-only both say what goes to the host",
+                hint="give one of them",
             )
+        return Asked(
+            framework=self.framework, precision=self.precision, optimizer=self.optimizer,
+            method=self.method, weights=self.weights, rank=self.rank,
+            targets=_names(self.targets), trained=_names(self.also_train), shard=self.shard,
+            replicate=self.replicate,
+            gpus=self.tp * self.pp * self.cp if self.gpus is None else self.gpus,
+            tp=self.tp, pp=self.pp, vpp=self.vpp, cp=self.cp, ep=self.ep, sp=self.sp,
+            schedule=self.schedule, micro_batch=self.micro_batch,
+            global_batch=self.global_batch, seq=self.seq, kernels=self.kernels,
+            loss=self.loss, recompute=self.recompute, every=self.every,
+            offload=self.offload_only or ("all" if self.offload else "none"),
+            imbalance=self.imbalance,
         )  # fmt: skip
 
 

@@ -30,6 +30,8 @@ class PolicyFile:
     """Columns that share a scale, where its formats leave that open."""
     computed: Bits = 16
     """Bits of the operands that products are computed with; 16 where weights are widened first."""
+    adapters: Line | None = None
+    """The library that trains adapters beside weights stored so, and its source; None: none does."""
     imatrix: Bool = False
     """Whether such files are made with an importance matrix."""
     rules: tuple[Rule, ...] = ()
@@ -48,6 +50,7 @@ class Quantization:
     default: str
     group: int | None = None
     computed: float = 16
+    adapters: str | None = None
     imatrix: bool = False
     rules: tuple[Rule, ...] = ()
     """All of them in order, those of the scheme last."""

@@ -1,0 +1,150 @@
+"""Options of training that contradict each other, and those that do nothing beside the others.
+
+A contradiction is refused; an option without effect is answered and named in a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from llmcalc.catalog.data import quantization
+from llmcalc.engines.steptime.machine import node_of
+from llmcalc.errors import UsageError
+from llmcalc.spec.card import ModelCard
+from llmcalc.spec.gpu import GpuSpec
+from llmcalc.spec.parts import Moe
+
+if TYPE_CHECKING:
+    from llmcalc.api.plans import Asked
+    from llmcalc.api.train_time import Asked as Run
+
+WIDE = 16
+"""Bits of what is computed with."""
+
+
+class Clash(NamedTuple):
+    """Options that cannot both be meant."""
+
+    message: Callable[[Asked], str]
+    hint: str
+    meets: Callable[[Asked], bool]
+
+
+CLASHES: tuple[Clash, ...] = (
+    Clash(
+        lambda _: "rank, targets and tables beside them are those of adapters",
+        "add --method lora, qlora or dora",
+        lambda asked: (
+            asked.method == "full"
+            and bool(asked.rank is not None or asked.targets or asked.trained)
+        ),
+    ),
+    Clash(
+        lambda _: "--weights is how frozen weights are stored, and --method full has none",
+        "leave --weights out, or add --method lora, qlora or dora",
+        lambda asked: asked.method == "full" and asked.weights is not None,
+    ),
+    Clash(
+        lambda asked: f"no library trains adapters beside weights in {asked.weights}",
+        "as --weights nf4, int8, gptq or awq; bf16 where they are not quantised",
+        lambda asked: asked.weights is not None and quantization(asked.weights).adapters is None,
+    ),
+    Clash(
+        lambda asked: f"qlora quantises the frozen weights, and {asked.weights} does not",
+        "--method lora leaves them as they are",
+        lambda asked: (
+            asked.method == "qlora"
+            and asked.weights is not None
+            and quantization(asked.weights).bits >= WIDE
+        ),
+    ),
+)
+
+
+def refuse_clashes(asked: Asked) -> None:
+    """Raise UsageError for the first contradiction."""
+    for one in CLASHES:
+        if one.meets(asked):
+            raise UsageError(one.message(asked), hint=one.hint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """All that a command line about training says."""
+
+    training: Asked
+    card: ModelCard
+    gpu: GpuSpec | None = None
+    run: Run | None = None
+    """None: the command has none."""
+
+
+class Idle(NamedTuple):
+    """An option that moves nothing, what it misses, and when."""
+
+    option: str
+    misses: str
+    meets: Callable[[Asked, Said], bool]
+
+
+def _endless(said: Said, name: str) -> bool:
+    """Whether something is said of a run that has no length."""
+    run = said.run
+    return bool(run and getattr(run, name) is not None and not (run.tokens or run.samples))
+
+
+def _has_experts(card: ModelCard) -> bool:
+    return any(isinstance(part, Moe) for block in card.blocks.values() for part in block.parts)
+
+
+def _in_one_node(asked: Asked, said: Said) -> bool:
+    return said.gpu is not None and asked.gpus <= node_of(said.gpu)
+
+
+_LENGTH = "tells of a whole run, whose length --tokens or --samples give"
+
+IDLE: tuple[Idle, ...] = (
+    Idle(
+        "--every", "does nothing without --recompute full",
+        lambda asked, _: asked.every > 1 and asked.recompute != "full",
+    ),
+    Idle(
+        "--vpp", "does nothing without --pp above 1",
+        lambda asked, _: asked.vpp > 1 and asked.pp == 1,
+    ),
+    Idle(
+        "--schedule", "does nothing without --pp above 1",
+        lambda asked, _: asked.schedule is not None and asked.pp == 1,
+    ),
+    Idle(
+        "--schedule interleaved", "does nothing without --vpp above 1",
+        lambda asked, _: asked.schedule == "interleaved" and asked.pp > 1 and asked.vpp == 1,
+    ),
+    Idle(
+        "--sp", "does nothing without --tp above 1",
+        lambda asked, _: asked.sp is True and asked.tp == 1,
+    ),
+    Idle(
+        "--shard", "deals nothing out on one data rank; add --gpus",
+        lambda asked, _: asked.shard != "ddp" and asked.gpus <= asked.tp * asked.pp,
+    ),
+    Idle(
+        "--imbalance", "does nothing for a model without experts",
+        lambda asked, said: asked.imbalance > 1 and not _has_experts(said.card),
+    ),
+    Idle(
+        "--network", "does nothing within one node",
+        lambda asked, said: bool(said.run and said.run.network_gb_s) and _in_one_node(asked, said),
+    ),
+    Idle("--price", _LENGTH, lambda _, said: _endless(said, "price")),
+    Idle("--mtbf", _LENGTH, lambda _, said: _endless(said, "mtbf_hours")),
+    Idle("--checkpoint", _LENGTH, lambda _, said: _endless(said, "checkpoint_seconds")),
+    Idle("--restart", _LENGTH, lambda _, said: _endless(said, "restart_seconds")),
+)  # fmt: skip
+
+
+def idle(said: Said) -> tuple[str, ...]:
+    """A warning for each option without effect."""
+    return tuple(f"{one.option} {one.misses}" for one in IDLE if one.meets(said.training, said))

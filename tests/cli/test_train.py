@@ -1,0 +1,63 @@
+"""`llmcalc train` as a script and a reader meet it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Llmcalc = Callable[..., Any]
+
+IDLE = [
+    ("--every 4", "--every does nothing without --recompute full"),
+    ("--vpp 2", "--vpp does nothing without --pp above 1"),
+    ("--schedule zb-h1", "--schedule does nothing without --pp above 1"),
+    ("--pp 2 --schedule interleaved", "--schedule interleaved does nothing without --vpp above 1"),
+    ("--sp", "--sp does nothing without --tp above 1"),
+    ("--shard zero3", "--shard deals nothing out on one data rank; add --gpus"),
+    ("--tp 2 --shard zero1", "--shard deals nothing out on one data rank; add --gpus"),
+    ("--imbalance 2", "--imbalance does nothing for a model without experts"),
+    ("--network 50", "--network does nothing within one node"),
+    *(
+        (f"{option} 3", f"{option} tells of a whole run, whose length --tokens or --samples give")
+        for option in ("--price", "--mtbf", "--checkpoint", "--restart")
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "warning"), IDLE, ids=[options for options, _ in IDLE])
+def test_an_option_without_effect_is_named_and_the_answer_stands(
+    options: str, warning: str, llmcalc: Llmcalc
+) -> None:
+    run = llmcalc("train", "llama3-8b", "--gpu", "h100", *options.split())
+    assert run.code == 0
+    assert run.err == f"warning: {warning}\n"
+    assert "weights" in run.out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--recompute full --every 4",
+        "--pp 2 --vpp 2 --schedule interleaved",
+        "--tp 2 --sp",
+        "--gpus 2 --shard zero3",
+        "--gpus 16 --network 50 --shard fsdp",
+        "--tokens 1B --price 2 --mtbf 50000 --checkpoint 30 --restart 600",
+    ],
+)
+def test_options_with_effect_bring_no_warning(options: str, llmcalc: Llmcalc) -> None:
+    assert llmcalc("train", "llama3-8b", "--gpu", "h100", *options.split()).err == ""
+
+
+def test_train_and_fit_agree_where_the_context_is_too_short(llmcalc: Llmcalc) -> None:
+    """BERT was made for 512 tokens (its config.json)."""
+    fit = llmcalc("fit", "bert-base", "--gpu", "h100", "--seq", "1024", "--train", "full", "--json")
+    (placed,) = json.loads(fit.out)["results"]
+    assert (placed["verdict"], placed["limit"]) == ("no", "context")
+    refused = llmcalc("train", "bert-base", "--gpu", "h100", "--seq", "1024")
+    assert refused.code == 5
+    assert "over the 512 tokens" in refused.err
+    assert llmcalc("train", "bert-base", "--gpu", "h100", "--seq", "1024", "--force").code == 0
