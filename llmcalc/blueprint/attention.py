@@ -28,7 +28,7 @@ def lower_attention(part: Attention, context: Context) -> tuple[Operation, ...]:
     return (
         _project("q", "h·d_k", dims, h, bias=part.qkv_bias),
         *_looked_at(part, dims, h_kv),
-        *((_project("gate", "h·d_v", dims, h, bias=False),) if part.output_gate else ()),
+        *((_gate(dims, h),) if part.output_gate else ()),
         *_qk_norms(part, dims, context),
         *_memory(part, dims, context),
         AttentionProduct(
@@ -113,6 +113,11 @@ def _project(
         else None,
         stream=stream,
     )
+
+
+def _gate(dims: dict[str, int], h: int) -> Matmul:
+    """What the output is multiplied with; not the gate of a feed-forward part."""
+    return _project("gate", "h·d_v", dims, h, bias=False)._replace(name="output_gate")
 
 
 def _tables(part: Attention, dims: dict[str, int], h: int) -> tuple[Weight, ...]:

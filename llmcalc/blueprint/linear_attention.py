@@ -56,6 +56,6 @@ def lower_lightning(part: Lightning, context: Context) -> tuple[Operation, ...]:
         project_in("qkv", "3·h·d_h", dims, h),
         *scan(part.kind, "2·h·d_h·d_h", "h·d_h·d_h", dims, h),
         norm("mixed_norm", "h·d_h", dims, "rms"),
-        project_in("gate", "h·d_h", dims, h),
+        project_in("gate", "h·d_h", dims, h)._replace(name="output_gate"),
         project_out("h·d_h", dims, h),
     )

@@ -29,11 +29,11 @@ def lower_rwkv_channel(part: RwkvChannel, context: Context) -> tuple[Operation, 
     dims = {"d": d, "d_ff": d_ff}
     return (
         *vectors(dims, None, time_mix_key="d", time_mix_receptance="d"),
-        Matmul(name="key", weight=weight("key_proj", "d_ff, d", dims, "mlp", units=d_ff)),
-        Matmul(name="receptance", weight=weight("receptance_proj", "d, d", dims, "mlp")),
+        Matmul(name="channel.key", weight=weight("key_proj", "d_ff, d", dims, "mlp", units=d_ff)),
+        Matmul(name="channel.receptance", weight=weight("receptance_proj", "d, d", dims, "mlp")),
         State(name="state", text="d", dims=dims, elements=d, units=None),
         Matmul(
-            name="value",
+            name="channel.value",
             weight=weight("value_proj", "d, d_ff", dims, "mlp", units=d_ff, axis=1),
             to_residual=True,
         ),

@@ -36,7 +36,7 @@ def attention(one: Pass, operations: list[Operation], x: int, *, absorbed: bool)
 
 def _plain(one: Pass, found: Found, product: AttentionProduct, x: int) -> int:
     d_q, d_v = product.heads * product.qk_dim, product.heads * product.v_dim
-    gate, k, v = found.width("gate"), found.width("k"), found.width("v")
+    gate, k, v = found.width("output_gate"), found.width("k"), found.width("v")
     whole = one.new(d_q + (k + v if one.fused else gate), x)
     q = _positioned(one, found, product, whole, d_q, "q")
     q = _rotated(one, q, d_q, product, keys=True)

@@ -71,11 +71,11 @@ ENTERED: dict[type, tuple[str, ...]] = {
     LatentAttention: ("q", "q_a", "kv_a"),
     GatedDeltaNet: ("in_qk", "in_v", "in_z", "in_ba"),
     KimiDelta: ("q", "k", "v", "f_a", "b", "g_a"),
-    Lightning: ("qkv", "gate"),
+    Lightning: ("qkv", "output_gate"),
     Mamba1: ("in_x", "in_z"),
     Mamba2: ("in_z", "in_x", "in_BC", "in_dt"),
     RwkvTime: ("key",),
-    RwkvChannel: ("key",),
+    RwkvChannel: ("channel.key",),
     Mlp: ("gate", "up"),
     Moe: ("router", "latent_in", "shared_expert.gate", "shared_expert.up", "shared_expert_gate"),
 }
@@ -140,7 +140,7 @@ def _by_part(block: Block, context: Context) -> tuple[Inside, ...]:
 
 def _entered(part: Part) -> tuple[str, ...]:
     gated = isinstance(part, Attention) and part.output_gate
-    return (*ENTERED[type(part)], "gate") if gated else ENTERED[type(part)]
+    return (*ENTERED[type(part)], "output_gate") if gated else ENTERED[type(part)]
 
 
 def _parallel(

@@ -14,7 +14,6 @@ from llmcalc.spec.recurrent import (
     RwkvTime,
 )
 
-
 OUT = ("out",)
 """The last projection of a mixer."""
 
@@ -127,11 +126,11 @@ def kept_by_rwkv_channel(part: RwkvChannel, context: Context) -> tuple[Kept, ...
     dims = {"d": context.hidden_size, "d_ff": part.intermediate_size}
     return (
         kept("tokens before", "d", dims, needed_for="table"),
-        kept("mix for keys", "d", dims, feeds=("key",)),
-        kept("mix for receptance", "d", dims, feeds=("receptance",)),
+        kept("mix for keys", "d", dims, feeds=("channel.key",)),
+        kept("mix for receptance", "d", dims, feeds=("channel.receptance",)),
         *(kept(name, "d", dims) for name in ("receptance", "values")),
         kept("activation", "d_ff", dims),
-        kept("its square", "d_ff", dims, feeds=("value",)),
+        kept("its square", "d_ff", dims, feeds=("channel.value",)),
     )
 
 
