@@ -16,8 +16,8 @@ from llmcalc.blueprint.operations import Ledger
 from llmcalc.catalog.measured_gpu import VENDOR
 from llmcalc.engines import params as counting
 from llmcalc.engines.capacity import capacity
+from llmcalc.engines.train.passes import Moment, Phase
 from llmcalc.engines.train.plan import Plan
-from llmcalc.engines.train.timeline import Moment, Phase
 from llmcalc.engines.train.trained import count
 from llmcalc.engines.training import SHARDED, Sharding
 from llmcalc.errors import ImpossibleError, UsageError

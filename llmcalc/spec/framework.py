@@ -48,12 +48,16 @@ class Framework:
     """What the allocator holds beyond the peak of live tensors, as a share of that."""
     bucket: Buffer = 0
     """Bytes of each of two buckets that gradients are summed in over ranks."""
+    buckets_first: Bool = False
+    """Whether both buckets are allocated whole before the first gradient, on one GPU too."""
     recipe: Name
     """Precision where none is asked for."""
     adapters: Name | None = None
     """Precision of adapters; None: as of all that is trained."""
     kernels: Kernels = "sdpa"
     loss: Losses = "eager"
+    keeps_logits: Bool = False
+    """Whether the training loop holds the model's logits until the step is over."""
     persistent_gradients: Bool = False
     """Whether gradients stand in buffers of their own all the time."""
     gradient_of_each_shape: Bool = False

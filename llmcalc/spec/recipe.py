@@ -20,10 +20,12 @@ class Recipe:
     master_weights: Few
     optimizer: Few
     """Of Adam's two moments together; other optimizers have other states of the same width."""
+    computed: Few = 2
+    """Of a number that is computed with: weights as products see them, activations, gradients."""
     copies: Few = 0
     """Of copies in 16 bits that are computed with, while a step runs forward and backward."""
     inputs: Few = 2
-    """Of each element of the inputs of products that are kept."""
+    """Of each element of the inputs of products that are kept, where those are 16 bits wide."""
     stepping: Few = 0
     """Of what exists only while the optimizer steps."""
 

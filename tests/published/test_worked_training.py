@@ -33,7 +33,7 @@ def _layers(name: str = "llama2-7b", **asked: Any) -> float:
     chosen = plan(Asked(seq=2048, micro_batch=4, **asked))
     layers = [one for one in lower(model, training=True).sections if one.kind == "layer"]
     if chosen.recompute == "full":
-        kept = sum(one.times * activations.checkpoint_bytes(one, chosen) for one in layers)
+        kept = sum(one.times * activations.stream_bytes(one, chosen) for one in layers)
         kept += activations.layer_bytes(layers[0], chosen)
     else:
         kept = sum(one.times * activations.layer_bytes(one, chosen) for one in layers)
@@ -92,7 +92,7 @@ def test_t03_checkpointing_keeps_a_tenth_and_not_a_third(worked: Worked) -> None
 def test_t05_lora_fits_one_card_of_24_gb_at_2k_and_not_at_8k(worked: Worked) -> None:
     assert worked["t05"]["verdict"] == "supported to about 2k tokens"
     lora = {"method": "lora", "framework": "huggingface", "recompute": "full"}
-    assert 15.6e9 <= _asked(seq=1024, **lora).per_gpu.reserved <= 21.3e9
+    assert 15.6e9 <= _asked(seq=2048, **lora).per_gpu.reserved <= 21.3e9
     assert _asked("4090", seq=2048, **lora).verdict in {"fits", "tight"}
     # The 36.6 GB at 8k are those of Qwen-7B, whose 151,936 logits a token make the difference.
     qwen = lora | {"framework": "qwen", "targets": frozenset({"all-linear"}), "rank": 64}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from llmcalc.engines.train.timeline import Moment
+from llmcalc.engines.train.passes import Moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from llmcalc.blueprint.keeping.tensor import FROZEN, Kept
-from llmcalc.blueprint.operations import GroupedMatmul, Ledger, Matmul, Operation, Section
+from dataclasses import replace
+
+from llmcalc.blueprint.keeping.tensor import Done, Kept
+from llmcalc.blueprint.operations import Ledger, Matmul, Section
 from llmcalc.engines.kept import count, kept_bytes
+from llmcalc.engines.train.beside import beside, seen
 from llmcalc.engines.train.plan import Plan
-from llmcalc.engines.train.trained import adapted
 from llmcalc.engines.workload import Workload
 
 LAYERS = {"layer", "beside"}
+HALF = 2
+"""Bytes of a number in 16 bits."""
+PAIRS = {"pair", "cross pair"}
 
 
 def workload(plan: Plan) -> Workload:
@@ -24,15 +29,106 @@ def logit_tokens(plan: Plan) -> int:
     return plan.micro_batch * -(-seq // plan.parallel.cp)
 
 
+def kept(ledger: Ledger, plan: Plan) -> int:
+    """Bytes kept of one micro-batch by all layers of a rank, ends included."""
+    total = 0
+    for section in ledger.sections:
+        if section.kind in LAYERS and plan.recompute == "full":
+            total += -(-section.times // plan.every) * stream_bytes(section, plan)
+        else:
+            total += section.times * layer_bytes(section, plan)
+    return total
+
+
+def kept_behind(ledger: Ledger, plan: Plan) -> int:
+    """Bytes kept behind the last layer, by the final norm and for the head."""
+    return sum(layer_bytes(one, plan) for one in ledger.sections if one.kind == "last")
+
+
+def kept_in_front(ledger: Ledger, layer: Section, plan: Plan) -> int:
+    """Bytes kept of one layer, were it the first, and by what stands in front of it."""
+    first = sum(layer_bytes(one, plan) for one in ledger.sections if one.kind == "first")
+    own = stream_bytes(layer, plan) if plan.recompute == "full" else layer_bytes(layer, plan)
+    return first + own
+
+
 def layer_bytes(section: Section, plan: Plan) -> int:
-    """Bytes that one layer keeps; `whole` ones, as where nothing is computed again."""
-    found = [one for one in section.kept if _kept(one, plan)]
-    size = sum(_held(one, section, plan) for one in found)
+    """Bytes that one layer keeps where it is not computed again as a whole."""
+    held = _kept(section.kept, section, plan)
+    size = sum(_held(one, section, plan) for one in held)
     if plan.adapters and plan.adapters.quantised:
-        inputs = sum(_held(one, section, plan) for one in found if one.needed_for == "product")
+        inputs = sum(_held(one, section, plan) for one in held if one.needed_for == "product")
         size += (plan.framework.quantised_inputs - 1) * inputs
-    beside = sum(_beside(operation, section, plan) for operation in section.operations)
-    return size + beside + _joined(section, plan)
+    for operation in section.operations:
+        stream = getattr(operation, "stream", None) or section.stream
+        size += workload(plan).of(stream) * beside(operation, plan)
+    return size + _joined(section, plan)
+
+
+def stream_bytes(section: Section, plan: Plan) -> int:
+    """Bytes of the input of one layer, all that is kept of one that is computed again.
+
+    The gradient that passes from layer to layer is as large.
+    """
+    tokens = workload(plan).of(section.stream)
+    size: int = kept_bytes(elements=section.width, bytes=plan.recipe.computed, count=tokens)
+    return -(-size // stream_ranks(plan))
+
+
+def again(section: Section, plan: Plan) -> int:
+    """Bytes that are computed anew of the layers that are gone back through together."""
+    if plan.recompute == "full":
+        return min(section.times, plan.every) * layer_bytes(section, plan)
+    if plan.recompute == "selective":
+        return layer_bytes(section, replace(plan, recompute="none")) - layer_bytes(section, plan)
+    return 0
+
+
+def passing(section: Section, plan: Plan) -> tuple[tuple[int, Done], ...]:
+    """Bytes at points of one layer's backward pass beside what the layer keeps.
+
+    Gradients that pass through less what is let go by then; with the gradient of the stream.
+    """
+    whole = replace(plan, recompute="none")
+    stream = stream_bytes(section, plan)
+    return tuple(
+        (stream + sum(_held(one, section, plan) for one in _kept(tensors, section, whole)), done)
+        for tensors, done in section.passing
+    )
+
+
+def stream_ranks(plan: Plan) -> int:
+    """Tensor ranks that divide the residual stream among them."""
+    return plan.parallel.tp if plan.sequence_parallel else 1
+
+
+def _kept(tensors: tuple[Kept, ...], section: Section, plan: Plan) -> list[Kept]:
+    """Those that a backward pass through a layer needs, or its trained weights."""
+    by_adapters = seen(section, plan)
+    return [
+        one
+        for one in tensors
+        if not (plan.recompute == "selective" and one.per in PAIRS)
+        and not (plan.recipe.computed > HALF and one.narrowed)
+        and one.by(plan.kernels, frozenset() if by_adapters.intersection(one.feeds)
+                   else plan.not_trained)
+    ]  # fmt: skip
+
+
+def _held(one: Kept, section: Section, plan: Plan) -> int:
+    size: int = kept_bytes(
+        elements=one.elements, bytes=one.bytes, count=count(one, section, workload(plan))
+    )
+    if abs(one.bytes) == HALF:
+        size = size * plan.recipe.computed // HALF
+    if one.needed_for == "product" and plan.recipe.computed == HALF:
+        size = size * plan.recipe.inputs // HALF
+    if one.per in PAIRS:
+        size *= plan.parallel.cp  # the keys of all context ranks
+    if "v" in one.dims and "v" in one.text:
+        size = int(size * plan.imbalance)  # of a mixture, by the experts that a token visits
+    ranks = stream_ranks(plan) if one.residual else plan.parallel.tp
+    return -(-size // ranks)
 
 
 def _joined(section: Section, plan: Plan) -> int:
@@ -41,117 +137,4 @@ def _joined(section: Section, plan: Plan) -> int:
         return 0
     widths = sum(one.width for one in section.operations
                  if isinstance(one, Matmul) and one.name in {"q", "k"})  # fmt: skip
-    return 2 * widths * workload(plan).of(section.stream)
-
-
-def checkpoint_bytes(section: Section, plan: Plan) -> int:
-    """Bytes of the input of one layer, all that is kept of one that is computed again."""
-    step = workload(plan)
-    size: int = kept_bytes(elements=section.width, bytes=2, count=step.of(section.stream))
-    return -(-size // stream_ranks(plan))
-
-
-def kept(ledger: Ledger, plan: Plan) -> int:
-    """Bytes kept of one micro-batch by all layers of a rank, ends included."""
-    total = 0
-    for section in ledger.sections:
-        if section.kind in LAYERS and plan.recompute == "full":
-            total += -(-section.times // plan.every) * checkpoint_bytes(section, plan)
-        else:
-            total += section.times * layer_bytes(section, plan)
-    return total
-
-
-def again(ledger: Ledger, plan: Plan) -> int:
-    """Bytes of the layers that are computed again together, while their gradients are."""
-    if plan.recompute != "full":
-        return 0
-    found = [
-        min(section.times, plan.every) * layer_bytes(section, plan)
-        for section in ledger.sections
-        if section.kind in LAYERS
-    ]
-    return max(found, default=0)
-
-
-def working(ledger: Ledger, plan: Plan) -> int:
-    """Bytes of gradients that pass through one layer: of its input and output, and inside."""
-    return max(
-        (_working(section, plan) for section in ledger.sections if section.kind in LAYERS),
-        default=0,
-    )
-
-
-def _working(section: Section, plan: Plan) -> int:
-    tokens = workload(plan).of(section.stream)
-    inside = max((_width(one) for one in section.operations), default=0)
-    # The stream's gradient and the one that is added to it, and both factors' of a gate.
-    return 2 * tokens * (2 * section.width // stream_ranks(plan) + 2 * inside)
-
-
-def stream_ranks(plan: Plan) -> int:
-    """Tensor ranks that divide the residual stream among them."""
-    return plan.parallel.tp if plan.sequence_parallel else 1
-
-
-def _kept(one: Kept, plan: Plan) -> bool:
-    if plan.recompute == "selective" and one.per in {"pair", "cross pair"}:
-        return False
-    return one.by(plan.kernels, plan.not_trained)
-
-
-def _held(one: Kept, section: Section, plan: Plan) -> int:
-    size: int = kept_bytes(
-        elements=one.elements, bytes=one.bytes, count=count(one, section, workload(plan))
-    )
-    if one.needed_for == "product" and plan.recipe.inputs != 2:  # noqa: PLR2004  bytes, of bf16
-        size = size * plan.recipe.inputs // 2
-    if one.per in {"pair", "cross pair"}:
-        size *= plan.parallel.cp  # the keys of all context ranks
-    if "v" in one.dims and one.text.startswith("v"):
-        size = int(size * plan.imbalance)
-    ranks = stream_ranks(plan) if one.residual else plan.parallel.tp
-    return -(-size // ranks)
-
-
-def _beside(operation: Operation, section: Section, plan: Plan) -> int:
-    """Bytes that the adapter of one product keeps."""
-    adapters = plan.adapters
-    if adapters is None or not adapted(operation, adapters):
-        return 0
-    if not isinstance(operation, (Matmul, GroupedMatmul)):
-        return 0
-    *_, d_out, d_in = operation.weight.shape
-    stream = (operation.stream if isinstance(operation, Matmul) else None) or section.stream
-    visits = operation.top_k if isinstance(operation, GroupedMatmul) else 1
-    each = 2 * adapters.rank + _inputs(operation, d_in, section, plan)
-    if adapters.magnitudes:
-        each += 2 * 2 * d_out  # the product and the adapter's, each scaled by a learned number
-    return workload(plan).of(stream) * visits * each
-
-
-def _inputs(operation: Operation, d_in: int, section: Section, plan: Plan) -> int:
-    """Bytes a token of the input that the first factor keeps, beyond what is kept anyway."""
-    assert plan.adapters is not None  # noqa: S101  asked for only where there are some
-    if plan.framework.adapter_dropout:
-        return 3 * d_in  # a dropped-out copy in 16 bits and its mask
-    by_flash = operation.name == "o" and plan.kernels != "eager"
-    first = not (_same_input(operation.name, section) & plan.adapters.targets)
-    return 2 * d_in if plan.not_trained == FROZEN and first and not by_flash else 0
-
-
-_AFTER = {"k": {"q"}, "v": {"q", "k"}, "up": {"gate"}, "kv_a": {"q_a", "q"}}
-
-
-def _same_input(name: str, section: Section) -> set[str]:
-    """Products before one of that name that see the same tensor."""
-    shared = _AFTER.get(name, set())
-    one_norm = not any(one.name == "norm_2" for one in section.operations)
-    if section.placement == "parallel" and one_norm and name in {"gate", "up"}:
-        return shared | {"q", "k", "v"}
-    return shared
-
-
-def _width(operation: Operation) -> int:
-    """Elements a token that a product puts out on this rank."""
-    return operation.width if isinstance(operation, (Matmul, GroupedMatmul)) else 0
+    return plan.recipe.computed * widths * workload(plan).of(section.stream)

@@ -8,10 +8,6 @@ from llmcalc.engines import weights
 from llmcalc.engines.train.activations import LAYERS, workload
 from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.train.trained import trained
-from llmcalc.engines.training import SHARDED
-
-COMPUTED = 2
-"""Bytes of a weight that is computed with."""
 
 
 def gathered(ledger: Ledger, plan: Plan) -> int:
@@ -29,16 +25,6 @@ def gathered(ledger: Ledger, plan: Plan) -> int:
     return ahead * max(units, default=0) + _stored(ledger, tuple(ends), plan)
 
 
-def unit_gradient(ledger: Ledger, plan: Plan) -> int:
-    """Bytes of the gradients of one unit before they are dealt out."""
-    if "gradients" not in SHARDED[plan.sharding] or plan.adapters:
-        return 0
-    if plan.sharded_weights and plan.framework.keeps_gathered:
-        return _stored(ledger, ledger.sections, plan)
-    sizes = [sum(weight.numel for weight in _of(one)) for one in _layers(ledger)]
-    return COMPUTED * max(sizes, default=0)
-
-
 def widened(ledger: Ledger, plan: Plan) -> int:
     """Bytes of the largest quantised matrix in 16 bits, as products need it.
 
@@ -53,7 +39,7 @@ def widened(ledger: Ledger, plan: Plan) -> int:
         if isinstance(operation, (Matmul, GroupedMatmul))
     ]
     copies = plan.adapters.quantised + 2 * plan.adapters.magnitudes
-    return COMPUTED * copies * max(sizes, default=0)
+    return plan.recipe.computed * copies * max(sizes, default=0)
 
 
 def one_of_each_shape(ledger: Ledger, plan: Plan) -> int:
@@ -67,39 +53,43 @@ def one_of_each_shape(ledger: Ledger, plan: Plan) -> int:
         if isinstance(operation, Matmul)
         for weight in (operation.weight,)
     }
-    return COMPUTED * sum(shapes.values())
-
-
-def table_gradient(ledger: Ledger, plan: Plan) -> int:
-    """Bytes of the gradient of the token table, which is as dense as the table."""
-    if plan.adapters and "embedding" not in plan.adapters.trained:
-        return 0
-    if not plan.framework.persistent_gradients:
-        return 0  # it is one of the gradients themselves
-    return _table(ledger)
+    return plan.recipe.computed * sum(shapes.values())
 
 
 def stray_gradient(ledger: Ledger, plan: Plan) -> int:
     """Bytes of the gradient of a frozen table that autograd makes and no optimizer knows of."""
     quantised = plan.adapters is not None and plan.adapters.quantised
-    return _table(ledger) if quantised and plan.framework.stray_table_gradient else 0
+    return table(ledger, plan) if quantised and plan.framework.stray_table_gradient else 0
 
 
-def _table(ledger: Ledger) -> int:
-    return max(
-        (
-            COMPUTED * weight.numel
-            for section in ledger.sections
-            for weight in _of(section)
-            if weight.component == "embedding"
-        ),
-        default=0,
-    )
+def table(ledger: Ledger, plan: Plan) -> int:
+    """Bytes of the gradient of the largest token table, which is as dense as the table."""
+    tables = [one for section in ledger.sections for one in _of(section)]
+    sizes = [one.numel for one in tables if one.component == "embedding"]
+    return plan.recipe.computed * max(sizes, default=0)
+
+
+def head(ledger: Ledger, plan: Plan) -> int:
+    """Bytes of the gradient of the head, as its product makes it."""
+    return plan.recipe.computed * max((one.numel for one in _heads(ledger)), default=0)
+
+
+def tied(ledger: Ledger, plan: Plan) -> int:
+    """Bytes of the gradient of a head that is the token table, until that has its own."""
+    if plan.adapters:
+        return 0
+    sizes = [one.numel for one in _heads(ledger) if not one.learned]
+    return plan.recipe.computed * max(sizes, default=0)
+
+
+def whole(section: Section, plan: Plan) -> int:
+    """Bytes of the gradients of one occurrence of a section, before they are dealt out."""
+    return plan.recipe.computed * sum(weight.numel for weight in _of(section))
 
 
 def buckets(ledger: Ledger, plan: Plan) -> int:
-    """Bytes of two buckets that gradients are summed in; DeepSpeed makes them whole at once."""
-    if "deepspeed" in plan.framework.name:
+    """Bytes of the buckets that gradients are summed in over ranks."""
+    if plan.framework.buckets_first:
         return 2 * plan.framework.bucket
     if plan.data_ranks == 1:
         return 0
@@ -111,7 +101,7 @@ def streams(ledger: Ledger, plan: Plan) -> int:
     """Bytes of the residual stream that tensor ranks gather whole: inputs and their gradients."""
     if not plan.sequence_parallel or plan.parallel.tp == 1:
         return 0
-    return STREAMS * 2 * workload(plan).tokens * ledger.hidden_size
+    return STREAMS * plan.recipe.computed * workload(plan).tokens * ledger.hidden_size
 
 
 STREAMS = 4
@@ -123,7 +113,9 @@ def _stored(ledger: Ledger, sections: tuple[Section, ...], plan: Plan) -> int:
     """Bytes of all weights of some sections as they are gathered."""
     if plan.adapters and plan.adapters.quantised:
         return sum(weights.by_group(ledger._replace(sections=sections), plan.frozen).values())
-    return COMPUTED * sum(one.times * weight.numel for one in sections for weight in _of(one))
+    return plan.recipe.computed * sum(
+        one.times * weight.numel for one in sections for weight in _of(one)
+    )
 
 
 def _layers(ledger: Ledger) -> list[Section]:
@@ -136,4 +128,13 @@ def _of(section: Section) -> list[Weight]:
         for operation in section.operations
         for weight in getattr(operation, "weights", ())
         if weight.learned
+    ]
+
+
+def _heads(ledger: Ledger) -> list[Weight]:
+    return [
+        operation.weight
+        for section in ledger.sections
+        for operation in section.operations
+        if isinstance(operation, Matmul) and operation.weight.component == "lm_head"
     ]

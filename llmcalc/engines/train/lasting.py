@@ -39,7 +39,7 @@ def lasting(ledger: Ledger, plan: Plan) -> Lasting:
     stays = plan.offload in {"none", "parameters"}
     return Lasting(
         weights=0 if plan.offload in {"parameters", "all"} else held,
-        gradients=plan.stages_held * _gradients(found, plan),
+        gradients=plan.stages_held * gradient_bytes(found, plan),
         master_weights=masters if stays else 0,
         optimizer=states if stays and not plan.optimizer.paged else 0,
         copies=_each(found, plan, "copies", dealt="weights"),
@@ -68,8 +68,8 @@ def _each(found: tuple[Tensor, ...], plan: Plan, part: str, dealt: str = "") -> 
     return sum(int(held_bytes(N=n, bytes=each, ranks=ranks)) for ranks, n in sizes.items())
 
 
-def _gradients(found: tuple[Tensor, ...], plan: Plan) -> int:
-    """All gradients, or the largest one where each is used up at once."""
+def gradient_bytes(found: tuple[Tensor, ...], plan: Plan) -> int:
+    """Bytes of the gradients of some tensors, or the largest one where each is used up at once."""
     if plan.optimizer.in_backward:
         return max((one.numel for one in found), default=0) * plan.recipe.gradients
     return _each(found, plan, "gradients")

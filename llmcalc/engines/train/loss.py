@@ -13,6 +13,8 @@ class LossBytes(NamedTuple):
 
     forward: int
     backward: int
+    result: int = 0
+    """Of the logits as the model puts them out, which `backward` is without."""
     whole: bool = True
     """Whether all logits stand there at once, and not only those of a chunk of tokens."""
     heads: int = 0
@@ -20,14 +22,14 @@ class LossBytes(NamedTuple):
 
 
 LOSSES: dict[Losses, LossBytes] = {
-    # 16-bit logits, their float32 copy, its log-softmax; then two float32 gradients on top of the
-    # log-softmax and the logits (transformers loss_utils.py; torch saves the log-softmax alone).
-    "eager": LossBytes(10, 14),
-    # As eager, with a second float32 copy of all logits but each sequence's last, shifted against
-    # the labels (transformers before 4.46, modeling_llama.py; torchtune before 0.3).
-    "shifted": LossBytes(14, 18),
-    # 16-bit logits, a copy shifted against the labels, its log-softmax; then the gradient.
-    "plain": LossBytes(6, 8),
+    # 16-bit logits, their float32 copy, its log-softmax; then the log-softmax, its gradient and
+    # that of the copy (transformers loss_utils.py; torch saves the log-softmax alone).
+    "eager": LossBytes(10, 12, result=2),
+    # Float32 logits, a copy of all but each sequence's last, shifted against the labels, and its
+    # log-softmax (transformers before 4.46, modeling_llama.py; torchtune before 0.3).
+    "shifted": LossBytes(12, 12, result=4),
+    # The same in 16 bits.
+    "plain": LossBytes(6, 6, result=2),
     # One chunk of tokens at a time, projected, upcast and let go (TRL chunked loss).
     "chunked": LossBytes(10, 14, whole=False),
     # The gradient is written over the 16-bit logits (Liger cross_entropy.py: 4.00 bytes measured
@@ -37,6 +39,13 @@ LOSSES: dict[Losses, LossBytes] = {
     # its scaled copy and the one it is added to (Liger fused_linear_cross_entropy.py).
     "linear": LossBytes(10, 14, whole=False, heads=3),
 }
+FLOAT32: dict[Losses, LossBytes] = {
+    "eager": LossBytes(8, 12, result=4),
+    "shifted": LossBytes(12, 12, result=4),
+    "plain": LossBytes(12, 12, result=4),
+    "fused": LossBytes(4, 4),
+}
+"""Where the model puts out float32 logits, whose upcast is no copy."""
 
 
 @formula(
@@ -63,6 +72,16 @@ class Head(NamedTuple):
     width: int
     trained: bool = True
     """Whether the head gets a gradient."""
+    computed: int = 2
+    """Bytes of a logit as the model puts it out."""
+    kept: bool = False
+    """Whether the training loop holds the model's logits until the step is over."""
+
+
+def loss_bytes(kind: Losses, head: Head) -> LossBytes:
+    """Of the loss in the width that the model computes in."""
+    wide = head.computed > LOSSES["fused"].forward
+    return FLOAT32.get(kind, LOSSES[kind]) if wide else LOSSES[kind]
 
 
 def at_once(kind: Losses, head: Head) -> int:
@@ -77,16 +96,35 @@ def at_once(kind: Losses, head: Head) -> int:
 
 def forward(kind: Losses, head: Head) -> int:
     """Bytes when the forward pass ends."""
-    return _bytes(kind, head, LOSSES[kind].forward, min(LOSSES[kind].heads, 1))
+    one = loss_bytes(kind, head)
+    return _logits(kind, head, one.forward) + _heads(head, min(one.heads, 1))
 
 
 def backward(kind: Losses, head: Head) -> int:
     """Bytes where the backward pass of the loss needs most."""
-    return _bytes(kind, head, LOSSES[kind].backward, LOSSES[kind].heads)
+    one = loss_bytes(kind, head)
+    return _logits(kind, head, one.backward) + kept(kind, head) + _heads(head, one.heads)
 
 
-def _bytes(kind: Losses, head: Head, each: int, copies: int) -> int:
+def gradient(kind: Losses, head: Head) -> int:
+    """Bytes while the head is gone back through: the gradient of its logits, and what is kept."""
+    if not LOSSES[kind].whole:
+        return 0  # a chunk's is gone, and the head's gradient made with it
+    return _logits(kind, head, head.computed) + kept(kind, head)
+
+
+def kept(kind: Losses, head: Head) -> int:
+    """Bytes of logits that the training loop holds until the step is over."""
+    return _logits(kind, head, loss_bytes(kind, head).result) if head.kept else 0
+
+
+def _logits(kind: Losses, head: Head, each: int) -> int:
     size: int = logits_bytes(tokens=at_once(kind, head), V=head.vocabulary, bytes=each)
-    if copies and head.trained:
-        size += head_bytes(V=head.vocabulary, d=head.width, copies=copies)
+    return size
+
+
+def _heads(head: Head, copies: int) -> int:
+    if not copies or not head.trained:
+        return 0
+    size: int = head_bytes(V=head.vocabulary, d=head.width, copies=copies)
     return size

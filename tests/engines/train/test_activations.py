@@ -10,7 +10,7 @@ from llmcalc.api.plans import Asked, plan
 from llmcalc.blueprint import lower
 from llmcalc.blueprint.operations import Section
 from llmcalc.catalog.find import card
-from llmcalc.engines.train.activations import checkpoint_bytes, kept, layer_bytes
+from llmcalc.engines.train.activations import kept, layer_bytes, stream_bytes
 
 S, H, A = 2048, 12288, 96
 """Sequence, hidden size and heads of GPT-3 175B, whose layer the paper counts."""
@@ -65,7 +65,7 @@ def test_sequence_parallelism_divides_all_of_it(t: int) -> None:
 def test_full_recomputation_keeps_2_sbh_of_each_layer() -> None:
     """Table 2, last row: 2·s·b·h a layer."""
     chosen = plan(Asked(seq=S, micro_batch=3, recompute="full"))
-    assert checkpoint_bytes(_layer(), chosen) == 2 * S * 3 * H
+    assert stream_bytes(_layer(), chosen) == 2 * S * 3 * H
 
 
 def test_every_other_layer_keeps_half_the_inputs() -> None:

@@ -1,0 +1,39 @@
+"""What do adapters keep? Bytes beside the frozen products of one layer."""
+
+from __future__ import annotations
+
+from llmcalc.blueprint.operations import GroupedMatmul, Matmul, Operation, Section
+from llmcalc.engines.train.plan import Plan
+from llmcalc.engines.train.trained import adapted
+
+MASK = 1
+"""Bytes of an element of a dropout mask."""
+
+
+def beside(operation: Operation, plan: Plan) -> int:
+    """Bytes a token that the adapter of one product keeps; its input is kept as such.
+
+    Between its factors, of each output that a learned number scales, and with dropout of a copy of
+    its input with the mask.
+    """
+    adapters = plan.adapters
+    if adapters is None or not adapted(operation, adapters):
+        return 0
+    if not isinstance(operation, (Matmul, GroupedMatmul)):
+        return 0
+    width = plan.recipe.computed
+    *_, d_out, d_in = operation.weight.shape
+    size = width * adapters.rank
+    if adapters.magnitudes:
+        size += 2 * width * d_out
+    if plan.framework.adapter_dropout:
+        size += (width + MASK) * d_in
+    return size * (operation.top_k if isinstance(operation, GroupedMatmul) else 1)
+
+
+def seen(section: Section, plan: Plan) -> frozenset[str]:
+    """Products of a layer whose adapters see their inputs as they are, without dropout."""
+    adapters = plan.adapters
+    if adapters is None or plan.framework.adapter_dropout:
+        return frozenset()
+    return frozenset(one.name for one in section.operations if adapted(one, adapters))

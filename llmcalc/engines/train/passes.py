@@ -1,0 +1,152 @@
+"""The passes of one step through one pipeline stage: from the first layer to the loss and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+from llmcalc.blueprint.operations import Ledger, Matmul, Section
+from llmcalc.engines.train import activations, buffers, gradients, loss
+from llmcalc.engines.train.gradients import Gradients
+from llmcalc.engines.train.lasting import Lasting
+from llmcalc.engines.train.plan import Plan
+
+Phase = Literal["load", "forward", "backward", "step", "save"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """Bytes on one GPU at one point of a step, part by part, without what the driver counts."""
+
+    phase: Phase
+    at: str
+    weights: int
+    gradients: int
+    master_weights: int
+    optimizer: int
+    activations: int = 0
+    logits: int = 0
+    buffers: int = 0
+
+    @property
+    def total(self) -> int:
+        """All parts."""
+        return sum(getattr(self, field.name) for field in fields(self)[2:])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passes:
+    """What the passes of one stage have in common."""
+
+    rank: Ledger
+    plan: Plan
+    held: Lasting
+    one: int
+    """Bytes kept of one micro-batch."""
+    flying: int
+    """Bytes kept of all micro-batches in flight."""
+
+    def moments(self) -> tuple[Moment, ...]:
+        """The points where most may stand, in the order of the step."""
+        head = _head(self.rank, self.plan)
+        return (*self._to_the_loss(head), *self._through_layers(head), self._at_table(head))
+
+    def _to_the_loss(self, head: loss.Head | None) -> tuple[Moment, ...]:
+        sums = self._point("all layers and the loss are computed", _sums(self.held, self.plan))
+        forward = replace(sums, phase="forward")
+        if head is None:
+            return (forward,)
+        kind = self.plan.loss
+        back = self._point(
+            "the head is gone back through", gradients.at_head(self.rank, self.plan),
+            activations=self._stream(), logits=loss.gradient(kind, head),
+        )  # fmt: skip
+        at = "the gradient of the logits is there"
+        return (
+            replace(forward, logits=loss.forward(kind, head)),
+            replace(sums, at=at, logits=loss.backward(kind, head)),
+            back,
+        )
+
+    def _through_layers(self, head: loss.Head | None) -> tuple[Moment, ...]:
+        """Of layers of different kinds those that need most, wherever they stand."""
+        layers = [one for one in self.rank.sections if one.kind in activations.LAYERS]
+        kept = loss.kept(self.plan.loss, head) if head else 0
+        found = [
+            [self._in_layer(at, layer, number, kept) for layer in layers for number in
+             range(len(layer.passing))]
+            for at in ("last", "first")
+        ]  # fmt: skip
+        return tuple(max(each, key=lambda one: one.total) for each in found if each)
+
+    def _in_layer(self, at: str, layer: Section, number: int, logits: int) -> Moment:
+        plan = self.plan
+        passing, done = activations.passing(layer, plan)[number]
+        if at == "last":
+            behind = -activations.kept_behind(self.rank, plan)
+            standing = gradients.in_last(self.rank, plan, layer, done)
+        else:
+            behind = activations.kept_in_front(self.rank, layer, plan) - self.one
+            standing = gradients.in_first(self.rank, plan, layer, done)
+        live = behind + activations.again(layer, plan) + passing
+        return self._point(
+            f"the {at} layer is gone back through", standing, activations=live, logits=logits
+        )
+
+    def _at_table(self, head: loss.Head | None) -> Moment:
+        return self._point(
+            "all gradients are there", gradients.at_table(self.rank, self.plan),
+            activations=self._stream() - self.one,
+            logits=loss.kept(self.plan.loss, head) if head else 0,
+        )  # fmt: skip
+
+    def _point(
+        self, at: str, standing: Gradients, *, activations: int = 0, logits: int = 0
+    ) -> Moment:
+        """One point of the backward pass; activations beside those of all micro-batches."""
+        return Moment(
+            phase="backward", at=at, weights=self.held.weights, gradients=standing.kept,
+            master_weights=self.held.master_weights, optimizer=self.held.optimizer,
+            activations=self.flying + activations, logits=logits,
+            buffers=self._always() + standing.made,
+        )  # fmt: skip
+
+    def _always(self) -> int:
+        rank, plan = self.rank, self.plan
+        return (
+            standing_buffers(rank, plan) + self.held.copies + buffers.gathered(rank, plan)
+            + buffers.widened(rank, plan) + buffers.streams(rank, plan)
+        )  # fmt: skip
+
+    def _stream(self) -> int:
+        layers = [one for one in self.rank.sections if one.kind == "layer"]
+        return max((activations.stream_bytes(one, self.plan) for one in layers), default=0)
+
+
+def standing_buffers(rank: Ledger, plan: Plan) -> int:
+    """Bytes of buffers that stand through the whole step."""
+    return (
+        plan.framework.workspace + buffers.buckets(rank, plan)
+        + buffers.one_of_each_shape(rank, plan) + buffers.stray_gradient(rank, plan)
+    )  # fmt: skip
+
+
+def _sums(held: Lasting, plan: Plan) -> Gradients:
+    """Gradients of earlier micro-batches."""
+    return Gradients(held.gradients if plan.summed else 0)
+
+
+def _head(rank: Ledger, plan: Plan) -> loss.Head | None:
+    """What the loss of this stage works on; None where it has no head."""
+    for section in rank.sections:
+        for operation in section.operations:
+            if section.kind == "last" and isinstance(operation, Matmul):
+                if operation.weight.component != "lm_head":
+                    continue
+                return loss.Head(
+                    tokens=activations.logit_tokens(plan), vocabulary=operation.width,
+                    width=rank.hidden_size,
+                    trained=plan.adapters is None or "head" in plan.adapters.trained,
+                    computed=plan.recipe.computed, kept=plan.framework.keeps_logits,
+                )  # fmt: skip
+    return None
