@@ -30,7 +30,7 @@ from llmcalc.blueprint.keeping.recurrent import (
 )
 from llmcalc.blueprint.keeping.tensor import Kept, Passing, by_norm, kept, let_go
 from llmcalc.spec.card import Block
-from llmcalc.spec.parts import Attention, LatentAttention, Mlp, Moe, Part
+from llmcalc.spec.parts import Attention, LatentAttention, Mlp, Moe
 from llmcalc.spec.recurrent import (
     GatedDeltaNet,
     KimiDelta,
@@ -67,19 +67,19 @@ PASSING: dict[type, Callable[[Any, Context], tuple[Passing, ...]]] = {
 
 
 ENTERED: dict[type, tuple[str, ...]] = {
-    Attention: ("q", "k", "v"),
+    Attention: ("q", "k", "v", "output_gate"),
     LatentAttention: ("q", "q_a", "kv_a"),
     GatedDeltaNet: ("in_qk", "in_v", "in_z", "in_ba"),
     KimiDelta: ("q", "k", "v", "f_a", "b", "g_a"),
     Lightning: ("qkv", "output_gate"),
     Mamba1: ("in_x", "in_z"),
     Mamba2: ("in_z", "in_x", "in_BC", "in_dt"),
-    RwkvTime: ("key",),
-    RwkvChannel: ("channel.key",),
+    RwkvTime: (),
+    RwkvChannel: (),
     Mlp: ("gate", "up"),
     Moe: ("router", "latent_in", "shared_expert.gate", "shared_expert.up", "shared_expert_gate"),
 }
-"""Products that see the input of each kind of part; mixes with the token before, for RWKV."""
+"""Products that see the input of each kind of part; none where scales alone need it."""
 
 
 class Inside(NamedTuple):
@@ -125,9 +125,10 @@ def _by_part(block: Block, context: Context) -> tuple[Inside, ...]:
     norm = by_norm("norm", "d", dims, context.norm, residual=True) if block.norms else ()
     inside = [KEEPING[type(part)](part, context) for part in block.parts]
     entries = [
-        kept("input of a part", "d", dims, feeds=_entered(part), residual=True)
+        kept("input of a part", "d", dims, needed_for="table", feeds=ENTERED[type(part)],
+             residual=True)
         for part in block.parts
-    ]
+    ]  # fmt: skip
     if block.placement == "parallel":
         first = Inside(_parallel(block, context, norm, entries), inside[0])
         return (first, *(Inside((), one) for one in inside[1:]))
@@ -136,11 +137,6 @@ def _by_part(block: Block, context: Context) -> tuple[Inside, ...]:
     return tuple(
         Inside((*in_front, entry), one, behind) for entry, one in zip(entries, inside, strict=True)
     )
-
-
-def _entered(part: Part) -> tuple[str, ...]:
-    gated = isinstance(part, Attention) and part.output_gate
-    return (*ENTERED[type(part)], "output_gate") if gated else ENTERED[type(part)]
 
 
 def _parallel(

@@ -12,7 +12,9 @@ from llmcalc.engines.train.plan import Adapters, Plan
 
 GROUPS: dict[str, frozenset[str]] = {
     "attention": frozenset({"q", "k", "v", "o", "q_a", "q_b", "kv_a", "kv_b"}),
-    "mlp": frozenset({"gate", "up", "down", "shared_gate", "shared_up", "shared_down"}),
+    "mlp": frozenset(
+        f"{whose}{name}" for whose in ("", "shared_expert.") for name in ("gate", "up", "down")
+    ),
     "qkv": frozenset({"q", "k", "v"}),
     "qv": frozenset({"q", "v"}),
 }

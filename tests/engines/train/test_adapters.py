@@ -21,6 +21,8 @@ RANK, BATCH, SEQ = 8, 2, 64
 NAMES = {
     "q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "o_proj",
     "gate": "gate_proj", "up": "up_proj", "down": "down_proj",
+    "out": "out_proj", "x": "x_proj", "dt": "dt_proj",
+    "key": "key", "value": "value", "receptance": "receptance",
 }  # fmt: skip
 
 
@@ -110,6 +112,36 @@ def test_kept_bytes_equal_the_twin_s(
         targets = targets - {"gate"}
     ours = _ours(name, _plan(targets, dropout, kernel=kernel))
     assert ours == _twin(name, targets, dropout, kernel)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.05])
+@pytest.mark.parametrize(
+    ("name", "targets"),
+    [
+        ("mamba-130m", {"out"}),
+        ("mamba-130m", {"x", "dt", "out"}),
+        ("falcon-mamba-7b", {"x"}),
+        ("mamba2-130m", {"out"}),
+    ],
+)
+def test_mixers_of_fixed_memory_keep_what_their_adapters_see(
+    name: str, targets: set[str], dropout: float
+) -> None:
+    assert _ours(name, _plan(targets, dropout)) == _twin(name, targets, dropout, "sdpa")
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.05])
+def test_both_parts_of_rwkv_keep_their_mixes_for_adapters(dropout: float) -> None:
+    ours = {"key", "value", "receptance", "out"}
+    ours |= {"channel.key", "channel.value", "channel.receptance"}
+    theirs = _twin("rwkv4-169m", {"key", "value", "receptance", "out"}, dropout, "sdpa")
+    assert _ours("rwkv4-169m", _plan(ours, dropout)) == theirs
+
+
+def test_names_of_targets_and_all_linear_are_the_same() -> None:
+    named = {"q", "k", "v", "o", "gate", "up", "down"}
+    found = [_ours("llama2-7b", _plan(one, 0.0)) for one in (named, {"all-linear"})]
+    assert found[0] == found[1] == _twin("llama2-7b", named, 0.0, "sdpa")
 
 
 @pytest.mark.parametrize("targets", [{"q"}, {"q", "k", "v", "o", "gate", "up", "down"}])
