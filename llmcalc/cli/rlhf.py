@@ -19,7 +19,7 @@ from llmcalc.report.model import Report
     "llmcalc rlhf qwen3-8b --algo grpo --method lora --no-reward-model --gpu h100",
     "llmcalc rlhf llama3-8b --algo dpo --gpu h100 -n 8 --shard fsdp --seq 4k",
     "llmcalc rlhf qwen3-32b --algo grpo -n 32 --shard zero3 --rollout-gpus 8",
-    "llmcalc rlhf qwen3-8b --algo rloo --gpu h200 -n 8 --shard fsdp --seq 4k --price 3",
+    "llmcalc rlhf qwen3-8b --algo rloo --gpu h200 -n 8 --shard fsdp -s 4k --price 3",
 )
 def rlhf(
     model: Model,
