@@ -43,7 +43,7 @@ def current(text: str) -> str:
             text = _with(text, row, f"{said_hours:g}", "does not fit", "-")
         else:
             errors.append(100 * (took / said_hours - 1))
-            text = _with(text, row, f"{said_hours:g}", f"{took:.2f}", _error(took, said_hours))
+            text = _with(text, row, f"{said_hours:g}", f"{took:.2g}", _error(took, said_hours))
     return re.sub(r"median -?[0-9]+ %", f"median {median(errors):.0f} %", text)
 
 
