@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import json
 import pathlib
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
 
 from llmcalc.api.validate import validate
-from llmcalc.catalog.accuracy import ALL_TRAINING
+from llmcalc.catalog.accuracy import ALL_TRAINING, step_group
+from llmcalc.checks.measured.reading import read, shipped
 from llmcalc.checks.measured.statistics import quantile
+from llmcalc.checks.measured.training import training
+from llmcalc.checks.measured.unusable import Unusable
 from llmcalc.report.model import Report
 from llmcalc.report.render import render
+from llmcalc.spec.parts import Moe
 
 ROOT = pathlib.Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "accuracy.md"
@@ -47,7 +54,7 @@ def page() -> str:
 
 
 def bands() -> str:
-    """The error bands as JSON, four digits each; training memory of all frameworks has one too."""
+    """The error bands as JSON, four digits each; training memory has those of frameworks too."""
     report = validate(rows=True)
     found = [
         {
@@ -60,22 +67,42 @@ def bands() -> str:
         for one in report.results
         if one.n and one.false_fits is None
     ]
-    found.append(_pooled(report))
+    found += _training(report)
     lines = ",\n".join(f"  {json.dumps(one)}" for one in found)
     return f'{{"schema": "llmcalc/accuracy/1", "bands": [\n{lines}\n]}}\n'
 
 
-def _pooled(report: Report) -> dict[str, str | float]:
-    """The band of training memory over the rows of all frameworks."""
-    errors = [
-        abs(row.error)
+def _training(report: Report) -> list[dict[str, str | float]]:
+    """The bands of training memory by the framework and method that predict it, and of all."""
+    errors = {
+        row.row_id: abs(row.error)
         for one in report.results
         if one.metric == "mem"
         for row in one.rows
         if row.error is not None
+    }
+    groups = defaultdict(list)
+    for name, row_id in _predicted_by():
+        if row_id in errors:
+            groups[name].append(errors[row_id])
+    return [_pooled(name, groups[name]) for name in sorted(groups)] + [
+        _pooled(ALL_TRAINING, list(errors.values()))
     ]
+
+
+def _predicted_by() -> Iterator[tuple[str, str]]:
+    """Which rows of training memory each group of framework and method has."""
+    for row in (row for path in shipped() for row in read(path) if row.kind.name == "training"):
+        with suppress(Unusable):
+            one = training(row.config)
+            parts = (part for block in one.card.blocks.values() for part in block.parts)
+            experts = any(isinstance(part, Moe) for part in parts)
+            yield step_group(one.framework, one.method, experts=experts), row.id
+
+
+def _pooled(name: str, errors: list[float]) -> dict[str, str | float]:
     p50, p90 = (float(f"{quantile(errors, q):.4g}") for q in (0.5, 0.9))
-    return {"runtime": ALL_TRAINING, "metric": "mem", "n": len(errors), "p50": p50, "p90": p90}
+    return {"runtime": name, "metric": "mem", "n": len(errors), "p50": p50, "p90": p90}
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from llmcalc.blueprint.operations import GroupedMatmul, Ledger
-from llmcalc.catalog.accuracy import ALL_TRAINING, Band, band, bands
+from llmcalc.catalog.accuracy import ALL_TRAINING, Band, band, bands, step_group
 from llmcalc.engines.part import Part
 from llmcalc.spec.runtime import Runtime
 
@@ -28,25 +28,15 @@ def room_band(runtime: Runtime) -> Band | None:
 def step_band(framework: Framework, method: str, ledger: Ledger) -> Band | None:
     """How far the peaks of training steps were off under this framework and method.
 
-    Of several groups the one with most rows; models with experts are a group of their own. All
-    frameworks together where nobody measured this one.
+    Those of models with experts, or without, as this one; else those of the others, else those of
+    all frameworks together.
     """
-    everything = bands().get((ALL_TRAINING, "mem"))
-    if framework.measured_as is None:
-        return everything
     experts = any(
         isinstance(one, GroupedMatmul) for section in ledger.sections for one in section.operations
     )
-    words = {"full": ("full", "pretrain")}.get(method, (method,))
-    start = f"{framework.measured_as}, "
-    found = [
-        one
-        for (name, metric), one in bands().items()
-        if metric == "mem"
-        and name.startswith(tuple(start + word for word in words))
-        and ("dense" if experts else "experts") not in name
-    ]
-    return max(found, key=lambda one: one.n, default=everything)
+    own = (step_group(framework.name, method, experts=each) for each in (experts, not experts))
+    known = (bands().get((name, "mem")) for name in (*own, ALL_TRAINING))
+    return next(filter(None, known), None)
 
 
 def basis_shown(part: Part) -> str:

@@ -11,6 +11,7 @@ from llmcalc.api.bands import step_band
 from llmcalc.api.plans import lowered
 from llmcalc.api.request import within_limit
 from llmcalc.api.train_assumptions import assumed
+from llmcalc.api.train_held import held
 from llmcalc.api.train_time import Asked, TrainTime, train_time
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.catalog.measured_gpu import VENDOR
@@ -19,7 +20,7 @@ from llmcalc.engines.capacity import capacity
 from llmcalc.engines.train.passes import Moment, Phase
 from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.train.trained import count
-from llmcalc.engines.training import SHARDED, Sharding
+from llmcalc.engines.training import Sharding
 from llmcalc.errors import ImpossibleError, UsageError
 from llmcalc.formula import quietly
 from llmcalc.planner.fit import Verdict
@@ -118,7 +119,9 @@ class TrainResult:
     error_p90: float | None
     """Nine in ten of them are within this."""
     error_of: str | None
-    """Which public measurements: a group of `llmcalc validate`, or all training frameworks."""
+    """Which public measurements: those of a framework and method, or of all frameworks."""
+    error_n: int | None
+    """How many they are."""
     assumptions: Mapping[str, str | int | float]
 
 
@@ -168,8 +171,8 @@ def train(
         cost=totals.cost if totals else None, time=timed, basis="modelled",
         error_p50=band.p50 if band else None,
         error_p90=band.p90 if band else None,
-        error_of=band.runtime if band else None,
-        assumptions=_assumptions(plan, gpu) | untimed,
+        error_of=band.runtime if band else None, error_n=band.n if band else None,
+        assumptions=held(ledger, plan, gpu) | untimed,
     )  # fmt: skip
     return Report(
         command="train", results=(result,), tables=tables.tables(result, chart=chart),
@@ -224,31 +227,3 @@ def _method(plan: Plan) -> Literal["full", "lora", "qlora", "dora"]:
 def _bytes_per_parameter(plan: Plan) -> int:
     one = plan.recipe
     return one.weights + one.gradients + one.master_weights + one.optimizer
-
-
-def _assumptions(plan: Plan, gpu: GpuSpec | None) -> dict[str, str | int | float]:
-    named: dict[str, str | int | float] = {
-        "precision": plan.recipe.title,
-        "optimizer": plan.optimizer.title,
-        "framework": plan.framework.title,
-        "sequence": plan.seq,
-        "micro-batch": plan.micro_batch,
-        "micro-batches a step": plan.micro_batches,
-        "kernels": plan.kernels,
-        "loss": plan.loss,
-        "recompute": plan.recompute,
-        "dealt out": ", ".join(SHARDED[plan.sharding]).replace("_", " ")
-        or "nothing (data parallel copies)",
-        "not counted": "fragmentation beyond the allocator's reserve",
-    }
-    if plan.replicate > 1:
-        named["dealt out"] = (
-            f"{named['dealt out']}, among {plan.shard_ranks} of {plan.data_ranks} data ranks (HSDP)"
-        )
-    if plan.adapters:
-        named["adapters"] = (
-            f"rank {plan.adapters.rank} on {', '.join(sorted(plan.adapters.targets))}"
-        )
-    if gpu:
-        named["capacity"] = capacity(gpu).basis
-    return named

@@ -111,7 +111,8 @@ def _run(time: TrainTime) -> Table:
     return Table(
         title=f"the run, {all_of_it.tokens:,} tokens", columns=RATES,
         rows=tuple(row for row in rows if row[1] is not None),
-        note="publishers' GPU-hours hold evaluation, restarts and trials beside steady training",
+        note="" if time.whole_run_gpu_hours is None
+        else "publishers' GPU-hours hold evaluation, restarts and trials beside steady training",
     )  # fmt: skip
 
 
@@ -120,7 +121,8 @@ def _off(result: TrainResult) -> str:
     if result.error_p50 is None or result.error_p90 is None:
         return ", modelled"
     band = f"{100 * result.error_p50:.1f} % (p90 {100 * result.error_p90:.1f} %)"
-    return f", modelled, off {band} on public runs ({result.error_of})"
+    runs = "1 public run" if result.error_n == 1 else f"{result.error_n} public runs"
+    return f", modelled, off {band} on {runs} ({result.error_of})"
 
 
 def _where(result: TrainResult) -> str:

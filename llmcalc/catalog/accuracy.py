@@ -48,6 +48,11 @@ def band(runtime: str, part: str, like: str | None = None) -> Band | None:
     return next(filter(None, known), None)
 
 
+def step_group(framework: str, method: str, *, experts: bool) -> str:
+    """What the band of training memory is called: `litgpt, lora`, `megatron-lm, full, experts`."""
+    return f"{framework}, {method}, experts" if experts else f"{framework}, {method}"
+
+
 @cache
 def bands() -> dict[tuple[str, str], Band]:
     """Every band by runtime and metric, as `python tools/accuracy.py` wrote them."""

@@ -36,8 +36,6 @@ class Framework:
     title: Line
     aliases: tuple[Alias, ...] = ()
     source: Line
-    measured_as: Line | None = None
-    """How public measurements name it: what their groups start with."""
     context: Buffer
     """Bytes of the CUDA context and of libraries, which the driver counts and torch does not."""
     communication: Buffer = 0

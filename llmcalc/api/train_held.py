@@ -1,0 +1,68 @@
+"""What the memory of a step takes for granted, in words."""
+
+from __future__ import annotations
+
+from llmcalc.blueprint.operations import Ledger
+from llmcalc.engines.capacity import capacity
+from llmcalc.engines.train.plan import Adapters, Plan
+from llmcalc.engines.training import SHARDED
+from llmcalc.spec.gpu import GpuSpec
+
+
+def held(ledger: Ledger, plan: Plan, gpu: GpuSpec | None) -> dict[str, str | int | float]:
+    """Assumptions by name, those alone that bear on the answer."""
+    named: dict[str, str | int | float] = {
+        "precision": plan.recipe.title,
+        "optimizer": plan.optimizer.title,
+        "framework": plan.framework.title,
+        "sequence": plan.seq,
+        "micro-batch": plan.micro_batch,
+        "micro-batches a step": plan.micro_batches,
+        "kernels": plan.kernels,
+        "loss": plan.loss,
+        "recompute": plan.recompute,
+        "dealt out": _dealt_out(plan),
+        "not counted": "fragmentation beyond the allocator's reserve",
+    }
+    if plan.adapters:
+        named["adapters"] = _adapters(plan.adapters)
+    if numbers := _of_towers(ledger):
+        named["images and sound"] = _towers(numbers, frozen=plan.adapters is not None)
+    if gpu:
+        named["capacity"] = capacity(gpu).basis
+    return named
+
+
+def _dealt_out(plan: Plan) -> str:
+    if not SHARDED[plan.sharding]:
+        return "nothing (data parallel copies)"
+    if plan.data_ranks == 1:
+        return "nothing (one data rank)"
+    parts = ", ".join(SHARDED[plan.sharding]).replace("_", " ")
+    if plan.replicate == 1:
+        return parts
+    return f"{parts}, among {plan.shard_ranks} of {plan.data_ranks} data ranks (HSDP)"
+
+
+def _adapters(adapters: Adapters) -> str:
+    return f"rank {adapters.rank} on {', '.join(sorted(adapters.targets))}"
+
+
+def _of_towers(ledger: Ledger) -> int:
+    """Learned numbers of encoders of images and sound."""
+    return sum(
+        section.times * weight.numel
+        for section in ledger.sections
+        for operation in section.operations
+        for weight in getattr(operation, "weights", ())
+        if section.stream == "tower" and weight.learned
+    )
+
+
+def _towers(numbers: int, *, frozen: bool) -> str:
+    """What is said of them, for no step feeds them anything."""
+    states = "frozen" if frozen else "trained, with gradients and optimizer states"
+    return (
+        f"the {numbers:,} numbers of their encoders are {states}; their activations, FLOPs and time"
+        " are not counted, for sequences are text"
+    )
