@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from llmcalc.api import plans
+from llmcalc.api.train_assumptions import assumed
 from llmcalc.api.train_time import Asked, TrainTime, train_time
 from llmcalc.blueprint import lower
 from llmcalc.catalog.find import card, gpu
@@ -86,3 +89,32 @@ def test_shares_that_are_none_are_refused(said: Asked) -> None:
 def test_slow_networks_cost_time() -> None:
     fast, slow = _asked(gpus=64), _asked(Asked(network_gb_s=1.0), gpus=64)
     assert slow.parts["gradients"] > fast.parts["gradients"]
+
+
+GROWING = (8, 64, 512, 4096, 32_768, 98_304)
+
+
+def test_flat_fsdp_waits_longer_on_more_gpus_and_copies_of_few_ranks_hardly() -> None:
+    """The same batch on each GPU, without the optimizer's share, which shrinks."""
+    flat = [_asked(gpus=gpus) for gpus in GROWING]
+    waits = [one.step_seconds - one.parts["optimizer"] for one in flat]
+    assert all(later >= earlier for earlier, later in pairwise(waits))
+    copies = [_asked(gpus=gpus, replicate=gpus // 8).step_seconds for gpus in GROWING]
+    assert all(later >= earlier for earlier, later in pairwise(copies))
+    assert copies[-1] < 1.1 * copies[0]
+
+
+def _said(gpus: int, gpu_name: str = "h100", **plan: object) -> dict[str, str]:
+    chosen = plans.plan(plans.Asked(**{"gpus": gpus, "shard": "fsdp", "seq": 4096} | plan))  # type: ignore[arg-type]
+    asked = Asked()
+    found = train_time(lower(card("llama3-8b")), chosen, gpu(gpu_name), asked)
+    return assumed(chosen, gpu(gpu_name), asked, found)
+
+
+def test_what_a_step_takes_for_granted_is_said_where_it_bears_on_it() -> None:
+    assert _said(8) == {}
+    assert _said(16) == {"network": "50 GB/s for each GPU between nodes of 8"}
+    assert "each of 32,768 ranks; --replicate" in _said(32_768)["data ranks"]
+    assert "data ranks" not in _said(32_768, replicate=4096)
+    assert _said(8, offload="all")["host"].startswith("50 GB/s to each GPU; Adam")
+    assert "names no slot" in _said(1, "gaudi2", offload="all", shard="ddp")["host"]

@@ -40,6 +40,16 @@ def test_a_row_says_how_its_step_is_run() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "copies"),
+    [("ZeRO-1 group 8", 4), ("(tp=2, zero1=4)", 8), ("(tp=2, zero1=-1)", 1), ("ZeRO-1", 1)],
+)
+def test_groups_of_data_ranks_as_people_write_them(said: str, copies: int) -> None:
+    """32 data ranks, each group of which deals out the optimizer's states (InternEvo)."""
+    run = training_time(ROW | {"shard": said}).run
+    assert (run.dealt, run.replicate) == ("optimizer", copies)
+
+
+@pytest.mark.parametrize(
     ("said", "batches"), [("~128", 2), ("1M tokens", 4), ("", 4), ("sixty-four", 4)]
 )
 def test_global_batches_as_people_write_them(said: str, batches: int) -> None:
