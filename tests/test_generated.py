@@ -13,7 +13,12 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.mark.parametrize(
     ("tool", "target"),
-    [("catalog_page", "catalog.md"), ("reference", "reference.md"), ("accuracy", "accuracy.md")],
+    [
+        ("catalog_page", "catalog.md"),
+        ("reference", "reference.md"),
+        ("accuracy", "accuracy.md"),
+        ("folklore", "folklore.md"),
+    ],
 )
 def test_pages_are_current(tool: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page in docs/ is what its tool writes, to the character."""
