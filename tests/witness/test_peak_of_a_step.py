@@ -122,6 +122,16 @@ def test_the_peak_is_that_of_a_real_step(case: str) -> None:
     assert {one: share for one, share in off.items() if abs(share) > 5e-3} == {}
 
 
+@pytest.mark.parametrize(("name", "momentum"), [("sgd", 0.0), ("sgd-momentum", 0.9)])
+def test_optimizers_without_roots_step_in_place(name: str, momentum: float) -> None:
+    def sgd(parameters: Any) -> torch.optim.Optimizer:
+        return torch.optim.SGD(parameters, lr=0.1, momentum=momentum, foreach=True)
+
+    of, step = _cut("llama3-8b"), Step(optimizer=sgd)
+    ours, theirs = _ours(of, step, BF16 | {"optimizer": name}), peaks(of, step)
+    assert theirs["step"] - ours["step"] == IDS * step.batch * step.tokens
+
+
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 @pytest.mark.parametrize("again", [False, True])
 def test_adapters_beside_frozen_weights(dropout: float, *, again: bool) -> None:

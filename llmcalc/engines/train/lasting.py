@@ -12,6 +12,10 @@ from llmcalc.engines.train.trained import Tensor, trained
 from llmcalc.engines.training import SHARDED, held_bytes
 
 
+ADAM = 2
+"""Moments of optimizers that divide one by the root of the other."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lasting:
     """Bytes on one rank that no batch changes."""
@@ -88,8 +92,9 @@ def _states(found: tuple[Tensor, ...], plan: Plan) -> int:
 def _stepping(found: tuple[Tensor, ...], plan: Plan) -> int:
     """Float32 gradients of a partition, and the square roots that a foreach step makes at once."""
     more = _each(found, plan, "stepping", dealt="optimizer")
-    plain = plan.optimizer.moments and not plan.optimizer.block and not plan.optimizer.factored
-    if plan.framework.foreach and plain and not plan.optimizer.in_backward:
+    optimizer = plan.optimizer
+    roots = optimizer.moments == ADAM and not optimizer.block and not optimizer.factored
+    if plan.framework.foreach and roots and not optimizer.in_backward:
         shared = "optimizer" in SHARDED[plan.sharding]
         moments = sum(-(-one.total // (one.ranks if shared else 1)) for one in found)
         more += plan.framework.foreach * moments * plan.recipe.moment
