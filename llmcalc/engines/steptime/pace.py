@@ -1,7 +1,7 @@
 """How long does a training step take? What is computed at the rate reached, what waits, what idles.
 
 step = m · (micro-batch + tensor, context, expert and stage exchanges) · (1 + bubble)
-     + what of the data ranks' exchanges is not hidden + optimizer
+     + what of the data ranks' exchanges and of offloading is not hidden + optimizer
 """
 
 from __future__ import annotations
