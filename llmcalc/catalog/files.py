@@ -12,6 +12,8 @@ LARGEST = 2**20
 """Bytes of a card or spec; the largest real one has a few thousand."""
 LARGEST_CONFIG = 2**22
 STDIN = "<stdin>"
+PIECE = 2**15
+"""Bytes asked for at first: Python sets aside what it is asked for, however small the file is."""
 
 
 def content(path: str, largest: int = LARGEST) -> bytes:
@@ -21,7 +23,9 @@ def content(path: str, largest: int = LARGEST) -> bytes:
     """
     try:
         with open(path, "rb") as file:
-            raw = file.read(largest + 1)
+            raw = file.read(PIECE)
+            if len(raw) == PIECE:
+                raw += file.read(largest + 1 - PIECE)
     except (FileNotFoundError, NotADirectoryError):
         raise UnknownNameError(f"no file at {path}", hint="check the path") from None
     except (OSError, ValueError) as error:

@@ -81,6 +81,14 @@ def test_an_alias_of_an_earlier_run_is_looked_up_in_the_file_of_now(shipped: Pat
         find.card("llama-2-13b")
 
 
+@pytest.mark.parametrize("padding", [2**15 - 1, 2**15, 2**16, 2**19])
+@pytest.mark.usefixtures("shipped")
+def test_a_file_is_read_to_its_end(padding: int, tmp_path: Path) -> None:
+    """However much of it is a remark at its start."""
+    (tmp_path / "long.yaml").write_text(f"#{'x' * padding}\n{card_text('long')}")
+    assert find.card(str(tmp_path / "long.yaml")).name == "long"
+
+
 @pytest.mark.usefixtures("shipped")
 def test_gpus_are_found_by_name_alias_and_path(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(GPU.replace("name: g1", "name: mine"))
