@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 import llmcalc
-from llmcalc.catalog import find
+from llmcalc.catalog import cache, find
 from llmcalc.errors import InvalidFileError, LlmcalcError, UnknownNameError
 from tests.catalog.conftest import CARD, GPU
 
@@ -26,6 +26,7 @@ def card_text(name: str, *aliases: str, width: int = 64) -> str:
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package with three cards and one spec beside it, and an empty folder to stand in."""
+    cache._fingerprint()  # of this very code, wherever the catalog stands
     package = tmp_path / "site" / "llmcalc"
     package.mkdir(parents=True)
     monkeypatch.setattr(llmcalc, "__file__", str(package / "__init__.py"))

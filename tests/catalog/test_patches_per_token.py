@@ -41,8 +41,8 @@ ROOT = Path(__file__).parents[2]
 FOUR = """glm-4.1v-9b internvl3-1b internvl3-2b internvl3-8b internvl3-14b llama4-scout
 llama4-maverick mistral-small-3.1-24b qwen2-vl-2b qwen2-vl-7b qwen2-vl-72b qwen2.5-vl-3b
 qwen2.5-vl-7b qwen2.5-vl-32b qwen2.5-vl-72b qwen3-vl-2b qwen3-vl-4b qwen3-vl-8b qwen3-vl-32b
-qwen3-vl-30b-a3b qwen3-vl-235b-a22b qwen3.5-27b qwen3.5-35b-a3b qwen3.5-122b-a10b
-qwen3.5-397b-a17b""".split()  # noqa: SIM905 (a table)
+qwen3-vl-30b-a3b qwen3-vl-235b-a22b qwen3.5-4b qwen3.5-27b qwen3.5-35b-a3b qwen3.5-122b-a10b
+qwen3.5-397b-a17b ministral3-3b ministral3-3b-reasoning""".split()  # noqa: SIM905 (a table)
 """spatial_merge_size 2, downsample_ratio or pixel_shuffle_ratio 0.5: squares of two by two."""
 
 ONE = """llava-1.5-7b llava-1.5-13b llava-1.6-mistral-7b llava-1.6-vicuna-7b paligemma-3b-224
@@ -65,9 +65,10 @@ POOLED = {
 FOLDED = {
     **{slug: {"vision": 4} for slug in FOUR},
     **{slug: {"vision": 1} for slug in ONE},
-    # scale_factor 4
+    # scale_factor 4, and 3
     "smolvlm-256m": {"vision": 16},
     "smolvlm2-500m": {"vision": 16},
+    "smolvlm2-2.2b": {"vision": 9},
 }
 PUBLISHED = FOLDED | POOLED
 
