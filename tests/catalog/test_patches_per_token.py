@@ -41,8 +41,8 @@ ROOT = Path(__file__).parents[2]
 FOUR = """glm-4.1v-9b internvl3-1b internvl3-2b internvl3-8b internvl3-14b llama4-scout
 llama4-maverick mistral-small-3.1-24b qwen2-vl-2b qwen2-vl-7b qwen2-vl-72b qwen2.5-vl-3b
 qwen2.5-vl-7b qwen2.5-vl-32b qwen2.5-vl-72b qwen3-vl-2b qwen3-vl-4b qwen3-vl-8b qwen3-vl-32b
-qwen3-vl-30b-a3b qwen3-vl-235b-a22b qwen3.5-4b qwen3.5-27b qwen3.5-35b-a3b qwen3.5-122b-a10b
-qwen3.5-397b-a17b ministral3-3b ministral3-3b-reasoning""".split()  # noqa: SIM905 (a table)
+qwen3-vl-30b-a3b qwen3-vl-235b-a22b qwen3.5-27b qwen3.5-35b-a3b qwen3.5-122b-a10b
+qwen3.5-397b-a17b""".split()  # noqa: SIM905 (a table)
 """spatial_merge_size 2, downsample_ratio or pixel_shuffle_ratio 0.5: squares of two by two."""
 
 ONE = """llava-1.5-7b llava-1.5-13b llava-1.6-mistral-7b llava-1.6-vicuna-7b paligemma-3b-224
@@ -94,8 +94,14 @@ def merged(card: ModelCard) -> dict[str, int]:
     return {tower.name: tower.patches_per_token for tower in card.towers}
 
 
-WITHOUT_CONFIG = {"qwen3.8-27b": "qwen3.5-27b"}
-"""A card whose config nobody collected, and the model whose shapes it has."""
+WITHOUT_CONFIG = {
+    "qwen3.8-27b": "qwen3.5-27b", "qwen3.5-4b": "qwen3.5-27b",
+    "ministral3-3b": "mistral-small-3.1-24b", "ministral3-3b-reasoning": "mistral-small-3.1-24b",
+}  # fmt: skip
+"""A card whose config nobody collected, and the model that merges as it does."""
+
+WIDTH_ALONE = {"smolvlm2-2.2b"}
+"""Cards whose config nobody collected, and whose projector says it."""
 
 
 def test_every_card_with_a_tower_is_in_the_table() -> None:
@@ -108,7 +114,7 @@ def test_every_card_with_a_tower_is_in_the_table() -> None:
                for slug in WITHOUT_CONFIG)  # fmt: skip
 
 
-@pytest.mark.parametrize("slug", PUBLISHED)
+@pytest.mark.parametrize("slug", [slug for slug in PUBLISHED if slug not in WIDTH_ALONE])
 def test_card_and_config_say_what_is_published(slug: str) -> None:
     assert merged(shipped(slug)) == PUBLISHED[slug]
     assert merged(of_config(slug)) == PUBLISHED[slug]
