@@ -25,6 +25,7 @@ from llmcalc.errors import ImpossibleError, UsageError
 from llmcalc.formula import quietly
 from llmcalc.planner.fit import Verdict
 from llmcalc.planner.training import Needs, needed_by
+from llmcalc.planner.worked import explain
 from llmcalc.report.model import Report
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
@@ -148,7 +149,7 @@ def train(
     with quietly():
         total, trainable = counting.count(ledger).total, count(ledger, plan)
     needs = needed_by(ledger, plan)
-    needs.explain()
+    explain(ledger, plan, needs)
     line, per_gpu = needs.line, _per_gpu(needs)
     offered = capacity(gpu).bytes if gpu else None
     band = step_band(plan.framework, _method(plan), ledger)

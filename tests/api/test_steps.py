@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from llmcalc.api.plans import Asked, plan
 from llmcalc.api.setup import beside, setup
 from llmcalc.api.train import train
 from llmcalc.catalog.find import card, gpu
+from llmcalc.errors import ImpossibleError
 from llmcalc.formula import Step, recording
 from llmcalc.spec.card import ModelCard
 from tests.api.evaluate import evaluated, symbols
@@ -78,6 +80,16 @@ ASKED: dict[str, Callable[[ModelCard], object]] = {
     ),
     "train": lambda model: train(
         model, plan(Asked(precision="megatron", gpus=7, shard="zero2", seq=999))
+    ),
+    "train long": lambda model: train(model, plan(Asked(micro_batch=64, seq=999))),
+    "train again": lambda model: train(
+        model, plan(Asked(micro_batch=64, seq=999, recompute="full", every=2, loss="fused"))
+    ),
+    "train qlora": lambda model: train(
+        model, plan(Asked(method="qlora", micro_batch=8, seq=999, framework="huggingface"))
+    ),
+    "train fsdp": lambda model: train(
+        model, plan(Asked(gpus=8, shard="fsdp", seq=999, optimizer="adamw-8bit", global_batch=32))
     ),
 }
 
@@ -169,3 +181,37 @@ def test_the_cache_of_a_batch_is_derived(name: str) -> None:
         report = memory(model, setup(), batch=16, seq=1_000)
     (held,) = {step.result for step in steps if step.name == "kv_cache"}
     assert held == report.results[0].per_gpu.kv_cache
+
+
+SPLIT = [
+    {"micro_batch": 64},
+    {"framework": "megatron-lm", "gpus": 8, "tp": 2, "pp": 2, "vpp": 2, "global_batch": 32},
+    {"gpus": 4, "pp": 4, "schedule": "dualpipe", "global_batch": 8, "micro_batch": 2},
+    {"method": "lora", "micro_batch": 32, "framework": "huggingface"},
+    {"method": "qlora", "micro_batch": 8},
+    {"optimizer": "adafactor", "micro_batch": 8},
+    {"optimizer": "galore", "recompute": "selective", "kernels": "eager"},
+    {"precision": "fp8", "gpus": 8, "tp": 8, "micro_batch": 16},
+    {"optimizer": "paged-adamw-in-backward", "framework": "torchtune", "micro_batch": 8},
+    {"gpus": 8, "shard": "zero3", "micro_batch": 8, "offload": "optimizer"},
+]
+
+
+@pytest.mark.parametrize("asked", SPLIT, ids=str)
+@pytest.mark.parametrize("name", ["llama2-7b", "gpt2", "mixtral-8x7b", "gemma3-27b-text"])
+def test_each_part_of_the_peak_of_training_is_worked_out(name: str, asked: dict[str, Any]) -> None:
+    """The step of each part that is not nothing has its bytes as the result."""
+    try:
+        chosen = plan(Asked(seq=999, **asked))
+        with recording() as steps:
+            (found,) = train(card(name), chosen).results
+    except ImpossibleError:
+        pytest.skip("the model does not divide so")
+    results = {step.name: step.result for step in steps}
+    parts = ("weights", "gradients", "master_weights", "optimizer", "activations", "logits",
+             "buffers", "peak")  # fmt: skip
+    for part in parts:
+        if size := getattr(found.per_gpu, part):
+            assert results[part] == size, part
+    for step in steps:
+        _check(step)

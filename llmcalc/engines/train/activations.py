@@ -54,10 +54,10 @@ def kept_in_front(ledger: Ledger, layer: Section, plan: Plan) -> int:
 
 def layer_bytes(section: Section, plan: Plan) -> int:
     """Bytes that one layer keeps where it is not computed again as a whole."""
-    held = _kept(section.kept, section, plan)
-    size = sum(_held(one, section, plan) for one in held)
+    found = needed(section.kept, section, plan)
+    size = sum(held(one, section, plan) for one in found)
     if plan.adapters and plan.adapters.quantised:
-        inputs = sum(_held(one, section, plan) for one in held if one.needed_for == "product")
+        inputs = sum(held(one, section, plan) for one in found if one.needed_for == "product")
         size += (plan.framework.quantised_inputs - 1) * inputs
     for operation in section.operations:
         stream = getattr(operation, "stream", None) or section.stream
@@ -92,7 +92,7 @@ def passing(section: Section, plan: Plan) -> tuple[tuple[int, Done], ...]:
     whole = replace(plan, recompute="none")
     stream = stream_bytes(section, plan)
     return tuple(
-        (stream + sum(_held(one, section, plan) for one in _kept(tensors, section, whole)), done)
+        (stream + sum(held(one, section, plan) for one in needed(tensors, section, whole)), done)
         for tensors, done in section.passing
     )
 
@@ -102,7 +102,7 @@ def stream_ranks(plan: Plan) -> int:
     return plan.parallel.tp if plan.sequence_parallel else 1
 
 
-def _kept(tensors: tuple[Kept, ...], section: Section, plan: Plan) -> list[Kept]:
+def needed(tensors: tuple[Kept, ...], section: Section, plan: Plan) -> list[Kept]:
     """Those that a backward pass through a layer needs, or its trained weights."""
     by_adapters = seen(section, plan)
     return [
@@ -115,7 +115,8 @@ def _kept(tensors: tuple[Kept, ...], section: Section, plan: Plan) -> list[Kept]
     ]  # fmt: skip
 
 
-def _held(one: Kept, section: Section, plan: Plan) -> int:
+def held(one: Kept, section: Section, plan: Plan) -> int:
+    """Bytes of one saved tensor on this rank, as wide as the recipe computes."""
     size: int = kept_bytes(
         elements=one.elements, bytes=one.bytes, count=count(one, section, workload(plan))
     )

@@ -48,7 +48,7 @@ class Passes:
 
     def moments(self) -> tuple[Moment, ...]:
         """The points where most may stand, in the order of the step."""
-        head = _head(self.rank, self.plan)
+        head = head_of(self.rank, self.plan)
         return (*self._to_the_loss(head), *self._through_layers(head), self._at_table(head))
 
     def _to_the_loss(self, head: loss.Head | None) -> tuple[Moment, ...]:
@@ -136,7 +136,7 @@ def _sums(held: Lasting, plan: Plan) -> Gradients:
     return Gradients(held.gradients if plan.summed else 0)
 
 
-def _head(rank: Ledger, plan: Plan) -> loss.Head | None:
+def head_of(rank: Ledger, plan: Plan) -> loss.Head | None:
     """What the loss of this stage works on; None where it has no head."""
     for section in rank.sections:
         for operation in section.operations:
