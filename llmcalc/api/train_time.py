@@ -20,6 +20,7 @@ from llmcalc.engines.steptime.run import Run
 from llmcalc.engines.steptime.totals import Totals, computed_tokens, gpu_hours, totals
 from llmcalc.engines.train.plan import Plan
 from llmcalc.errors import ImpossibleError, UsageError
+from llmcalc.formula import about
 from llmcalc.spec.gpu import GpuSpec
 from llmcalc.spec.utilisation import PublishedMfu, Utilisation
 
@@ -188,7 +189,8 @@ def _whole_hours(whole: Totals | None, gpus: int, share: float) -> float | None:
     """Hours of the steady rate over what share of published hours such a rate explains."""
     if whole is None:
         return None
-    steady: float = gpu_hours(gpus=gpus, seconds=whole.steady_seconds)
+    with about("steady_gpu_hours"):
+        steady: float = gpu_hours(gpus=gpus, seconds=whole.steady_seconds)
     return max(whole.gpu_hours, steady / share)
 
 

@@ -109,7 +109,10 @@ def goodput(
     )  # fmt: skip
 
 
-@formula("params · bytes / rate", source="all states written once", unit="seconds")
+@formula(
+    "params · bytes / rate", source="all states written once; the rate is assumed",
+    unit="seconds", basis="modelled",
+)  # fmt: skip
 def checkpoint_seconds(*, params: int, bytes: int, rate: float) -> float:
     """Seconds to write a checkpoint to storage of so many bytes a second, while training waits."""
     return params * bytes / rate

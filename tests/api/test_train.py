@@ -12,6 +12,7 @@ from llmcalc.api.train import TrainResult, train
 from llmcalc.api.train_time import Asked as Run
 from llmcalc.catalog.find import card, cards, gpu
 from llmcalc.errors import ImpossibleError, UsageError
+from llmcalc.formula import recording
 from llmcalc.planner.training import PARTS
 from llmcalc.report.asjson import asjson
 
@@ -221,3 +222,15 @@ def test_publishers_hours_are_explained_where_they_stand(method: str, rows: int)
     run = report.tables[-1]
     assert sum("publishers" in str(row[0]) for row in run.rows) == rows
     assert ("publishers" in run.note) == bool(rows)
+
+
+def test_the_time_of_a_step_is_worked_out_by_name() -> None:
+    """Each utilisation has a name of its own, and computing its rates and amounts."""
+    with recording() as steps:
+        (found,) = train(card("llama3-8b"), plan(Asked(global_batch=4)), gpu=gpu("h100")).results
+    told = {step.name: step for step in steps}
+    assert told["mfu"].result == found.mfu
+    assert told["hfu"].result == found.time.hfu
+    assert told["compute"].result == found.time.parts["compute"]
+    assert told["compute"].result == 4 * told["compute_of_a_micro_batch"].result
+    assert "utilisation" not in told

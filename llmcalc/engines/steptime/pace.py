@@ -13,7 +13,7 @@ from llmcalc.engines.steptime.amounts import Amounts
 from llmcalc.engines.steptime.model_flops import utilisation
 from llmcalc.engines.steptime.offload import offload_seconds
 from llmcalc.engines.steptime.run import Machine, Run
-from llmcalc.formula import record_sum
+from llmcalc.formula import about, formula, record_sum
 from llmcalc.spec.utilisation import TrainingReach, Utilisation
 
 
@@ -53,15 +53,44 @@ class TrainStep:
     @property
     def mfu(self) -> float:
         """Model FLOPs over what the devices could compute at their peak."""
-        return self._share(self.model_flops)
+        with about("mfu"):
+            return self._share(self.model_flops)
 
     @property
     def hfu(self) -> float:
         """The same with what is computed again."""
-        return self._share(self.hardware_flops)
+        with about("hfu"):
+            return self._share(self.hardware_flops)
 
     def _share(self, flops: float) -> float:
         return float(utilisation(flops=flops, seconds=self.seconds, gpus=self.gpus, peak=self.peak))
+
+
+@formula(
+    "((matmul / reached + experts / reached_by_experts) / peak"
+    " + attention / (reached_by_attention · attention_peak) + moved / bandwidth) / ranks + latency",
+    source="shares of peaks that public runs reach: llmcalc/utilisation/training.yaml",
+    unit="seconds",
+    basis="modelled",
+)
+def computing_seconds(
+    *, matmul: float, reached: float, experts: float, reached_by_experts: float, peak: float,
+    attention: float, reached_by_attention: float, attention_peak: float, moved: float,
+    bandwidth: float, ranks: int, latency: float,
+) -> float:  # fmt: skip
+    """Of FLOPs at the rates reached, bytes moved by elementwise work, and launches of layers."""
+    multiplied = (matmul / reached + experts / reached_by_experts) / peak
+    attended = attention / (reached_by_attention * attention_peak)
+    return (multiplied + attended + moved / bandwidth) / ranks + latency
+
+
+@formula(
+    "m · compute_of_a_micro_batch", source="micro-batches, one after another", unit="seconds",
+    basis="modelled",
+)  # fmt: skip
+def compute_seconds(*, m: int, compute_of_a_micro_batch: float) -> float:
+    """Of all micro-batches of a step."""
+    return m * compute_of_a_micro_batch
 
 
 def train_step(
@@ -70,7 +99,8 @@ def train_step(
     """The time of one step."""
     split = run.parallel
     one = _computing(work, run, machine, every, reach)
-    computing = run.micro_batches * one
+    with about("compute"):
+        computing: float = compute_seconds(m=run.micro_batches, compute_of_a_micro_batch=one)
     waits = run.micro_batches * _waiting(work, run, machine.reaching(every.tensor_link), one)
     idle = traffic.idle(run) * (computing + waits)
     data = traffic.data_seconds(work, run, machine.reaching(reach.link))
@@ -95,14 +125,18 @@ def _computing(
     work: Amounts, run: Run, machine: Machine, every: Utilisation, reach: TrainingReach
 ) -> float:
     """Seconds of one micro-batch on one stage, every rank of it at work."""
-    flops = work.matmul / reach.matmul + work.experts / reach.experts
-    multiplied = flops / machine.compute
-    attended = work.attention / (reach.attention * machine.attention)
     rows = work.layers * work.width * every.element_copies * work.passes / 3
     moved = work.tokens * (rows + work.vocab * every.logit_copies)
     ranks = run.parallel.tp * run.parallel.cp * run.parallel.pp
     latency = work.passes * work.layers / run.parallel.pp * every.layer_seconds
-    return (multiplied + attended + moved / machine.bandwidth) / ranks + latency
+    with about("compute_of_a_micro_batch"):
+        seconds: float = computing_seconds(
+            matmul=work.matmul, reached=reach.matmul, experts=work.experts,
+            reached_by_experts=reach.experts, peak=machine.compute, attention=work.attention,
+            reached_by_attention=reach.attention, attention_peak=machine.attention, moved=moved,
+            bandwidth=machine.bandwidth, ranks=ranks, latency=latency,
+        )  # fmt: skip
+    return seconds
 
 
 def _waiting(work: Amounts, run: Run, machine: Machine, computing: float) -> float:
