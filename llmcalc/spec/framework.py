@@ -74,6 +74,8 @@ class Framework:
     """Copies of the input of a quantised product that are kept."""
     stray_table_gradient: Bool = False
     """Whether the token table beside quantised products has a gradient that no step clears."""
+    copies_dealt_out: Bool = False
+    """Whether weights are gathered into buffers and copied from there, gradients likewise (FSDP2)."""
     prefetched: Few = 1
     """Units of a sharded model that are gathered ahead of the one that computes."""
     rlhf: Rlhf = Rlhf()

@@ -51,11 +51,13 @@ def peaks(card: ModelCard, step: Step) -> dict[str, int]:
         _watch(model, live, found, recompute=step.recompute)
         for _ in range(2):
             for _ in range(step.micro_batches):
-                _pass(model, ids, live, found)
+                logits = None
+                logits = _pass(model, ids, live, found)
             live.restart()
             optimizer.step()
             found["step"] = live.restart()
             optimizer.zero_grad()
+            del logits
     return found
 
 
@@ -71,7 +73,7 @@ def _model(card: ModelCard, step: Step) -> ModelTwin:
     return model
 
 
-def _pass(model: ModelTwin, ids: Tensor, live: Live, found: dict[str, int]) -> None:
+def _pass(model: ModelTwin, ids: Tensor, live: Live, found: dict[str, int]) -> Tensor:
     """One forward and backward pass of a loop that names the logits."""
     found.clear()
     live.restart()
@@ -81,6 +83,7 @@ def _pass(model: ModelTwin, ids: Tensor, live: Live, found: dict[str, int]) -> N
     found["forward"] = live.restart()
     loss.backward()
     found["table"] = live.restart()
+    return logits.detach()
 
 
 def _watch(model: ModelTwin, live: Live, found: dict[str, int], *, recompute: bool) -> None:

@@ -111,7 +111,7 @@ def passing_by_block(block: Block, context: Context) -> tuple[Passing, ...]:
             tensors = (*one.tensors, *let_go(gone))
             found.append(Passing(tensors, one.done if part is block.parts[-1] else "all"))
         gone += (*inside.before, *inside.part)
-    return tuple(found)
+    return (*found, Passing(let_go(gone), "all"))
 
 
 def _widest(inside: tuple[Kept, ...]) -> Passing:

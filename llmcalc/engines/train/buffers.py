@@ -10,10 +10,12 @@ from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.train.trained import trained
 
 
-def gathered(ledger: Ledger, plan: Plan) -> int:
+def gathered(ledger: Ledger, plan: Plan, layers: int | None = None) -> int:
     """Bytes of weights that a rank has beyond its own share while it computes.
 
-    The unit at work, those prefetched, and the tables at both ends, which the outermost unit holds.
+    So many layers, the one at work and those prefetched if not said, and the tables at both ends,
+    which the outermost unit holds. FSDP lets go of a layer once it is done, ZeRO-3 as late as it
+    may (DeepSpeed, stage3_max_live_parameters).
     """
     if not (plan.sharded_weights or plan.offload in {"parameters", "all"}):
         return 0
@@ -21,8 +23,9 @@ def gathered(ledger: Ledger, plan: Plan) -> int:
         return _stored(ledger, ledger.sections, plan)
     units = [_stored(ledger, (one._replace(times=1),), plan) for one in _layers(ledger)]
     ends = [one for one in ledger.sections if one.kind not in LAYERS]
-    ahead = 1 + plan.framework.prefetched
-    return ahead * max(units, default=0) + _stored(ledger, tuple(ends), plan)
+    if layers is None or plan.sharding != "fsdp":
+        layers = 1 + plan.framework.prefetched
+    return layers * max(units, default=0) + _stored(ledger, tuple(ends), plan)
 
 
 def widened(ledger: Ledger, plan: Plan) -> int:
@@ -88,13 +91,17 @@ def whole(section: Section, plan: Plan) -> int:
 
 
 def buckets(ledger: Ledger, plan: Plan) -> int:
-    """Bytes of the buckets that gradients are summed in over ranks."""
+    """Bytes of the buckets that gradients are summed in over ranks.
+
+    torch's DistributedDataParallel has one for every gradient, beside them all the time, unless it
+    is told that they are views of it (gradient_as_bucket_view); FSDP has none.
+    """
     if plan.framework.buckets_first:
         return 2 * plan.framework.bucket
-    if plan.data_ranks == 1:
+    if plan.data_ranks == 1 or plan.sharding == "fsdp" or not plan.framework.bucket:
         return 0
     whole = sum(one.total for one in trained(ledger, plan)) * plan.recipe.gradients
-    return min(2 * plan.framework.bucket, whole)
+    return whole if plan.sharding == "ddp" else min(2 * plan.framework.bucket, whole)
 
 
 def streams(ledger: Ledger, plan: Plan) -> int:

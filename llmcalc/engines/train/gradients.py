@@ -24,21 +24,31 @@ class Gradients(NamedTuple):
 
 def at_head(rank: Ledger, plan: Plan) -> Gradients:
     """While the head is gone back through: its own, which a tied table waits for."""
-    return Gradients(_of(rank, plan, _behind(rank)), _head(rank, plan))
+    return Gradients(_of(rank, plan, _behind(rank, plan)), _head(rank, plan))
 
 
 def in_last(rank: Ledger, plan: Plan, layer: Section, done: Done) -> Gradients:
     """While the last layer is: what is behind it, and as much of its own as is done."""
     own, made = _own(layer, plan, done)
-    return Gradients(_of(rank, plan, _behind(rank), own), buffers.tied(rank, plan) + made)
+    return Gradients(_of(rank, plan, (*_behind(rank, plan), *own)), _waiting(rank, plan) + made)
+
+
+def before_last(rank: Ledger, plan: Plan, layer: Section, done: Done) -> Gradients:
+    """While the layer before the last is, and the last one's are dealt out."""
+    own, made = _own(layer, plan, done)
+    behind = (*_behind(rank, plan), layer._replace(times=1), *own)
+    copy = buffers.whole(layer, plan) if plan.copies_dealt_out else 0
+    return Gradients(_of(rank, plan, behind), _waiting(rank, plan) + made + copy)
 
 
 def in_first(rank: Ledger, plan: Plan, layer: Section, done: Done) -> Gradients:
     """While the first layer is: all but the tables in front of it and what is not done of it."""
     own, made = _own(layer, plan, done)
+    ends = {"first"} if plan.sharding != "fsdp" else {"first", "last"}
     later = [one._replace(times=one.times - 1) if one.name == layer.name else one
-             for one in rank.sections if one.kind != "first"]  # fmt: skip
-    return Gradients(_of(rank, plan, tuple(later), own), buffers.tied(rank, plan) + made)
+             for one in rank.sections if one.kind not in ends]  # fmt: skip
+    copy = buffers.whole(layer, plan) if plan.copies_dealt_out else 0
+    return Gradients(_of(rank, plan, (*later, *own)), _waiting(rank, plan) + made + copy)
 
 
 def at_table(rank: Ledger, plan: Plan) -> Gradients:
@@ -46,38 +56,36 @@ def at_table(rank: Ledger, plan: Plan) -> Gradients:
 
     A tied table's two are added to a third.
     """
-    shared = buffers.tied(rank, plan)
-    apart = _apart(plan)
-    made = buffers.table(rank, plan) if apart and _trains(plan, "embedding") else 0
-    return Gradients(_of(rank, plan, rank.sections), made + 2 * shared)
+    made = buffers.table(rank, plan) if _apart(plan) and _trains(plan, "embedding") else 0
+    waiting = _waiting(rank, plan) + buffers.tied(rank, plan)
+    return Gradients(_of(rank, plan, rank.sections), made + waiting)
 
 
-def _of(
-    rank: Ledger, plan: Plan, sections: tuple[Section, ...], more: tuple[Section, ...] = ()
-) -> int:
+def _of(rank: Ledger, plan: Plan, sections: tuple[Section, ...]) -> int:
     """Bytes of the gradients of some sections that are kept, or of all where sums stand there."""
     if plan.summed or plan.optimizer.in_backward:
-        sections, more = rank.sections, ()
-    found = trained(rank._replace(sections=(*sections, *more)), plan)
+        sections = rank.sections
+    found = trained(rank._replace(sections=sections), plan)
     return plan.stages_held * gradient_bytes(found, plan)
 
 
-def _behind(rank: Ledger) -> tuple[Section, ...]:
-    return tuple(one for one in rank.sections if one.kind in {"last", "mtp"})
+def _behind(rank: Ledger, plan: Plan) -> tuple[Section, ...]:
+    """What is behind the layers, which FSDP deals out when all is over."""
+    kinds = {"mtp"} if plan.sharding == "fsdp" else {"last", "mtp"}
+    return tuple(one for one in rank.sections if one.kind in kinds)
 
 
 def _own(layer: Section, plan: Plan, done: Done) -> tuple[tuple[Section, ...], int]:
     """What is kept of one layer's gradients so far, and the bytes of what is just made."""
-    if plan.adapters:
-        return (), 0
-    if _dealt_out(plan):
-        return (), buffers.whole(layer, plan)
     products = [one for one in layer.operations if isinstance(one, (Matmul, GroupedMatmul))]
-    if done == "nothing" or not products:
+    if plan.adapters or done == "nothing" or not products:
         return (), 0
+    last = layer._replace(operations=(products[-1],), times=1)
+    own = layer._replace(times=1) if done == "all" else last
+    if _dealt_out(plan):
+        return (), buffers.whole(own, plan)
     if not plan.summed:
-        own = layer._replace(times=1)
-        return (own if done == "all" else own._replace(operations=(products[-1],)),), 0
+        return (own,), 0
     if plan.framework.gradient_of_each_shape:
         return (), 0
     one = products[-1] if done == "last" else max(products, key=lambda one: one.weight.numel)
@@ -91,6 +99,11 @@ def _dealt_out(plan: Plan) -> bool:
 def _apart(plan: Plan) -> bool:
     """Whether a gradient is a tensor of its own before it becomes one that is kept."""
     return plan.summed or _dealt_out(plan)
+
+
+def _waiting(rank: Ledger, plan: Plan) -> int:
+    """Bytes of the head's gradient, whole until the pass is over, where FSDP or a table waits."""
+    return _head(rank, plan) if plan.sharding == "fsdp" else buffers.tied(rank, plan)
 
 
 def _head(rank: Ledger, plan: Plan) -> int:

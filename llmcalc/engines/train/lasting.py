@@ -11,7 +11,6 @@ from llmcalc.engines.train.states import state_bytes
 from llmcalc.engines.train.trained import Tensor, trained
 from llmcalc.engines.training import SHARDED, held_bytes
 
-
 ADAM = 2
 """Moments of optimizers that divide one by the root of the other."""
 

@@ -46,20 +46,50 @@ class Passes:
     flying: int
     """Bytes kept of all micro-batches in flight."""
 
+    @property
+    def kept_logits(self) -> int:
+        """Bytes of logits that the training loop holds until the step is over."""
+        head = head_of(self.rank, self.plan)
+        return loss.kept(self.plan.loss, head) if head else 0
+
     def moments(self) -> tuple[Moment, ...]:
         """The points where most may stand, in the order of the step."""
         head = head_of(self.rank, self.plan)
-        return (*self._to_the_loss(head), *self._through_layers(head), self._at_table(head))
+        passes = (*self._to_the_loss(head), *self._through_layers(), self._at_table())
+        return (*self._gathering(), *passes) if self.plan.copies_dealt_out else passes
+
+    def _gathering(self) -> tuple[Moment, Moment]:
+        """When the first layer is gathered with both ends, and the last with the one before.
+
+        Each is copied from the buffer that it came in, which stays until the next is copied.
+        """
+        rank, plan, sums = self.rank, self.plan, _sums(self.held, self.plan)
+        logits = self.kept_logits
+        first = self._point("the first layer's weights are gathered", sums, layers=1,
+                            activations=self._stream() - self.one, logits=logits)  # fmt: skip
+        layers = [
+            activations.layer_bytes(one, plan) for one in rank.sections if one.kind == "layer"
+        ]
+        one = 0 if plan.recompute == "full" else max(layers, default=0)
+        last = self._point("the last layer's weights are gathered", sums, layers=3, logits=logits,
+                           activations=-one - activations.kept_behind(rank, plan))  # fmt: skip
+        copies = buffers.gathered(rank, plan, 1)
+        return (
+            replace(first, phase="forward", buffers=first.buffers + copies),
+            replace(last, phase="forward"),
+        )
 
     def _to_the_loss(self, head: loss.Head | None) -> tuple[Moment, ...]:
-        sums = self._point("all layers and the loss are computed", _sums(self.held, self.plan))
+        sums = self._point(
+            "all layers and the loss are computed", _sums(self.held, self.plan), layers=0
+        )
         forward = replace(sums, phase="forward")
         if head is None:
             return (forward,)
         kind = self.plan.loss
         back = self._point(
             "the head is gone back through", gradients.at_head(self.rank, self.plan),
-            activations=self._stream(), logits=loss.gradient(kind, head),
+            activations=self._stream(), logits=loss.gradient(kind, head), layers=1,
         )  # fmt: skip
         at = "the gradient of the logits is there"
         return (
@@ -68,53 +98,60 @@ class Passes:
             back,
         )
 
-    def _through_layers(self, head: loss.Head | None) -> tuple[Moment, ...]:
+    def _through_layers(self) -> tuple[Moment, ...]:
         """Of layers of different kinds those that need most, wherever they stand."""
         layers = [one for one in self.rank.sections if one.kind in activations.LAYERS]
-        kept = loss.kept(self.plan.loss, head) if head else 0
         found = [
-            [self._in_layer(at, layer, number, kept) for layer in layers for number in
-             range(len(layer.passing))]
-            for at in ("last", "first")
+            [self._in_layer(at, layer, number)
+             for at in ats for layer in layers for number in range(len(layer.passing))]
+            for ats in (("last", "last but one") if self.plan.copies_dealt_out else ("last",),
+                        ("first",))
         ]  # fmt: skip
         return tuple(max(each, key=lambda one: one.total) for each in found if each)
 
-    def _in_layer(self, at: str, layer: Section, number: int, logits: int) -> Moment:
+    def _in_layer(self, at: str, layer: Section, number: int) -> Moment:
         plan = self.plan
         passing, done = activations.passing(layer, plan)[number]
         if at == "last":
             behind = -activations.kept_behind(self.rank, plan)
             standing = gradients.in_last(self.rank, plan, layer, done)
+        elif at == "last but one":
+            own = 0 if plan.recompute == "full" else activations.layer_bytes(layer, plan)
+            behind = -activations.kept_behind(self.rank, plan) - own
+            standing = gradients.before_last(self.rank, plan, layer, done)
         else:
             behind = activations.kept_in_front(self.rank, layer, plan) - self.one
             standing = gradients.in_first(self.rank, plan, layer, done)
         live = behind + activations.again(layer, plan) + passing
-        return self._point(
-            f"the {at} layer is gone back through", standing, activations=live, logits=logits
-        )
+        words = f"the {at} layer is gone back through"
+        return self._point(words, standing, activations=live, logits=self.kept_logits)
 
-    def _at_table(self, head: loss.Head | None) -> Moment:
+    def _at_table(self) -> Moment:
         return self._point(
             "all gradients are there", gradients.at_table(self.rank, self.plan),
             activations=self._stream() - self.one,
-            logits=loss.kept(self.plan.loss, head) if head else 0,
+            logits=self.kept_logits, layers=0,
         )  # fmt: skip
 
     def _point(
-        self, at: str, standing: Gradients, *, activations: int = 0, logits: int = 0
-    ) -> Moment:
-        """One point of the backward pass; activations beside those of all micro-batches."""
+        self, at: str, standing: Gradients, *, activations: int = 0, logits: int = 0,
+        layers: int | None = None,
+    ) -> Moment:  # fmt: skip
+        """One point of the backward pass; activations beside those of all micro-batches.
+
+        `layers` are those whose weights are gathered; None: the one at work and those prefetched.
+        """
         return Moment(
             phase="backward", at=at, weights=self.held.weights, gradients=standing.kept,
             master_weights=self.held.master_weights, optimizer=self.held.optimizer,
             activations=self.flying + activations, logits=logits,
-            buffers=self._always() + standing.made,
+            buffers=self._always(layers) + standing.made,
         )  # fmt: skip
 
-    def _always(self) -> int:
+    def _always(self, layers: int | None) -> int:
         rank, plan = self.rank, self.plan
         return (
-            standing_buffers(rank, plan) + self.held.copies + buffers.gathered(rank, plan)
+            standing_buffers(rank, plan) + self.held.copies + buffers.gathered(rank, plan, layers)
             + buffers.widened(rank, plan) + buffers.streams(rank, plan)
         )  # fmt: skip
 

@@ -99,6 +99,12 @@ class Plan:
         return self.sharding in {"zero3", "fsdp"}
 
     @property
+    def copies_dealt_out(self) -> bool:
+        """Whether what is gathered and dealt out is copied in and out of buffers, as by FSDP2."""
+        dealt_out = self.sharding == "fsdp" and self.adapters is None
+        return dealt_out and self.framework.copies_dealt_out
+
+    @property
     def summed(self) -> bool:
         """Whether gradients of earlier micro-batches stand beside the activations of a later."""
         lasting = self.micro_batches > 1 or self.framework.persistent_gradients

@@ -56,7 +56,7 @@ def _steps(passes: Passes) -> tuple[Moment, Moment]:
     step = Moment(
         phase="step", at="the optimizer steps", weights=held.weights, gradients=held.gradients,
         master_weights=held.master_weights, optimizer=held.optimizer,
-        buffers=always + held.stepping,
+        logits=passes.kept_logits, buffers=always + held.stepping,
     )  # fmt: skip
     saved = buffers.gathered(rank, plan) if plan.sharded_weights else 0
     at = "a checkpoint is written"
