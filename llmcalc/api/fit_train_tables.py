@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from llmcalc.api.bands import step_band
-from llmcalc.api.fit_tables import COLUMNS, FIRST, advice
+from llmcalc.api.fit_tables import COLUMNS, FIRST
 from llmcalc.api.plans import plan
-from llmcalc.api.train_advice import advise
+from llmcalc.api.train_advice import ways
+from llmcalc.api.train_changes import Change, options
 from llmcalc.engines.largest import bounded
 from llmcalc.report.model import Column, Deferred, Row, Table
 
@@ -26,7 +27,7 @@ def overview(placed: Sequence[Trained], *, everything: bool) -> tuple[Table, ...
         for one in [each for each in placed if each.verdict == verdict][:few]
     ]  # fmt: skip
     left = len(placed) - len(first)
-    note = "nothing is recomputed; fit MODEL --train says what would make it fit"
+    note = "fit MODEL --train METHOD says what would make it fit"
     note += f"; {left} more, --all lists them" if left else ""
     return (replace(_models(placed), brief=tuple(map(_row, first)), note=note),)
 
@@ -58,14 +59,42 @@ def _details(one: Trained) -> tuple[Table, ...]:
         ("runtime", needs.taken.total), ("needed", needs.peak), ("capacity", one.capacity),
         ("free", one.capacity - needs.peak),
     ]  # fmt: skip
+    if host := one.host(asked):
+        rows.append(("on hosts, of all GPUs", host))
     table = Table(
         title=f"{one.card.name}, {asked.method}, {asked.micro_batch} × {asked.seq:,} tokens",
         columns=(Column(key="part", title="part"), Column(key="bytes", title="size", unit="bytes")),
         rows=tuple(rows),
         note=f"{one.trainable:,} numbers are trained; {_off(one)}",
     )
-    found = advise(one)
-    return (table, advice(found, "after llmcalc train MODEL --gpu GPU")) if found else (table,)
+    found = ways(one)
+    return (table, _advice(one, found)) if found else (table,)
+
+
+def _advice(one: Trained, found: Sequence[Change]) -> Table:
+    """Changes, what each needs, and what to add to the command for it."""
+    hosts = [one.host(change.asked) for change in found]
+    columns = [
+        Column(key="change", title="change"),
+        Column(key="needed", title="needed", unit="bytes"),
+        Column(key="verdict", title="verdict"),
+        Column(key="add", title="add to the command"),
+        Column(key="host", title="on hosts", unit="bytes"),
+    ]
+    rows = [
+        (
+            change.words, one.total(change.asked), one.verdict_of(change.asked),
+            options(change.asked, one.asked, method="--train"), host or None,
+        )
+        for change, host in zip(found, hosts, strict=True)
+    ]  # fmt: skip
+    shown = len(columns) if any(hosts) else len(columns) - 1
+    return Table(
+        title="what would make it fit",
+        columns=tuple(columns[:shown]),
+        rows=tuple(row[:shown] for row in rows),
+        note="on hosts: memory of the hosts of all GPUs together" if any(hosts) else "",
+    )
 
 
 def _off(one: Trained) -> str:

@@ -1,93 +1,117 @@
-"""What would make a training fit, cheapest change first."""
+"""What would make a training fit, cheapest change first, each with its own recomputed total."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from llmcalc.api.plans import Asked, Method
+from llmcalc.api.train_changes import (
+    EXACT,
+    LEVERS,
+    SMALLER,
+    Change,
+    Lever,
+    more_gpus,
+    offloads,
+    options,
+    stages,
+)
 from llmcalc.api.trained import Trained
-from llmcalc.planner.advice import MOST_GPUS, Advice
+from llmcalc.planner.advice import Advice
+from llmcalc.planner.fit import Verdict
 
-SMALLER: dict[Method, tuple[Method, ...]] = {
-    "full": ("lora", "qlora"), "lora": ("qlora",), "dora": ("qlora",), "qlora": (),
-}  # fmt: skip
-"""Methods that need less, the least change first."""
+MOST = 8
+"""Lines of advice; what is left out costs more than all of them."""
 
-USUAL = Asked()
+ONE = Lever(words="micro-batch 1", said={"micro_batch": 1})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One model, and which verdicts are enough."""
+
+    one: Trained
+    worth: tuple[Verdict, ...]
+
+    def enough(self, change: Change) -> bool:
+        """Whether it is worth to name."""
+        return self.one.verdict_of(change.asked) in self.worth
+
+    def squeezed(self, start: Change, levers: Sequence[Lever]) -> Change | None:
+        """The start with as few of the levers as are enough, the cheaper ones first."""
+        pulled: list[Lever] = []
+        while not self.enough(start.then(*pulled)):
+            left = (one for one in levers if one not in pulled)
+            lever = next((one for one in left if self._helps(start, pulled, one)), None)
+            if lever is None:
+                return None
+            pulled.append(lever)
+        for lever in sorted(pulled, key=levers.index):
+            fewer = [one for one in pulled if one is not lever]
+            if self.enough(start.then(*fewer)):
+                pulled = fewer
+        return start.then(*sorted(pulled, key=levers.index))
+
+    def _helps(self, start: Change, pulled: Sequence[Lever], lever: Lever) -> bool:
+        total = self.one.total
+        return total(start.then(*pulled, lever).asked) < total(start.then(*pulled).asked)
 
 
 def advise(one: Trained) -> tuple[Advice, ...]:
     """Changes after which it fits, or is tight where it did not fit; none where it fits already."""
+    return tuple(
+        Advice(
+            change=change.words, options=options(change.asked), needed=one.total(change.asked),
+            verdict=one.verdict_of(change.asked), host=one.host(change.asked),
+        )
+        for change in ways(one)
+    )  # fmt: skip
+
+
+def ways(one: Trained) -> tuple[Change, ...]:
+    """The same, as changes."""
     if one.verdict == "fits":
         return ()
-    worth = ("fits",) if one.verdict == "tight" else ("fits", "tight")
-    tried = (_tried(one, change, asked) for change, asked in _changes(one))
-    return tuple(advice for advice in tried if advice.verdict in worth)
+    way = Way(one=one, worth=("fits",) if one.verdict == "tight" else ("fits", "tight"))
+    start = Change(asked=one.asked)
+    if one.context_limit and one.too_long(one.asked):
+        words = f"the model's {one.context_limit:,} tokens"
+        start = start.then(Lever(words=words, said={"seq": one.context_limit}))
+        if way.enough(start):
+            return (start,)
+    return tuple(filter(None, _found(way, start)))[:MOST]
 
 
-def _tried(one: Trained, change: str, asked: Asked) -> Advice:
-    return Advice(
-        change=change, options=options(asked), needed=one.total(asked),
-        verdict=one.verdict_of(asked),
-    )  # fmt: skip
+def cheapest(one: Trained) -> Change | None:
+    """The fewest changes within the method after which it fits; None where none do."""
+    start = Change(asked=one.asked)
+    if one.needs_of(start.then(*LEVERS).asked).line.lasting.weights > one.capacity:
+        return None
+    return Way(one=one, worth=("fits",)).squeezed(start, LEVERS)
 
 
-def _changes(one: Trained) -> Iterator[tuple[str, Asked]]:
-    asked = one.asked
-    if one.too_long(asked):
-        asked = replace(asked, seq=one.context_limit or asked.seq)
-        yield f"the model's {asked.seq:,} tokens", asked
-    if 0 < one.max_batch < asked.micro_batch:
-        yield f"micro-batch {one.max_batch}", replace(asked, micro_batch=one.max_batch)
-    yield from _leaner(one, asked)
-    for method in SMALLER[asked.method]:
-        yield _leanest(one, method, replace(asked, method=method))
-    gpus = 2 * asked.gpus
-    while gpus <= MOST_GPUS:
-        more = f"{gpus} GPUs under FSDP", replace(asked, gpus=gpus, shard="fsdp")
-        found = _leanest(one, *more)
-        if one.verdict_of(found[1]) == "fits":
-            yield found
-            return
-        gpus *= 2
-
-
-def _leaner(one: Trained, asked: Asked) -> Iterator[tuple[str, Asked]]:
-    """Ways to keep less, one at a time; together only where no one of them is enough."""
-    alone = (
-        ("recompute every layer", replace(asked, recompute="full")),
-        ("a loss in chunks", replace(asked, loss="chunked")),
-        ("8-bit AdamW", replace(asked, optimizer="adamw-8bit")),
-    )
+def _found(way: Way, start: Change) -> Iterator[Change | None]:
+    """One change where it is enough; else together with what keeps the method or the numbers."""
+    alone = [change for change in _leaner(way, start) if way.enough(change)]
     yield from alone
-    if any(one.verdict_of(changed) == "fits" for _, changed in alone):
-        return
-    both = replace(asked, recompute="full", loss="chunked")
-    yield "recompute, a loss in chunks", both
-    if one.verdict_of(both) != "fits":
-        all_three = replace(both, optimizer="adamw-8bit")
-        yield "recompute, a loss in chunks, 8-bit AdamW", all_three
+    if not alone:
+        yield way.squeezed(start, (ONE, *LEVERS))
+    free = () if alone else EXACT
+    asked = start.asked
+    for lever in SMALLER[asked.method]:
+        yield way.squeezed(start.then(lever), free)
+    dealt = (way.squeezed(start.then(lever), free) for lever in stages(asked))
+    yield next(filter(None, dealt), None)
+    for lever in offloads(asked):
+        yield way.squeezed(start.then(lever), free)
+    more = (way.squeezed(start.then(lever), free) for lever in more_gpus(asked))
+    yield next(filter(None, more), None)
 
 
-def _leanest(one: Trained, change: str, asked: Asked) -> tuple[str, Asked]:
-    """A change with as little of recomputation and chunks as makes it fit."""
-    again = replace(asked, recompute="full")
-    both = replace(again, loss="chunked")
-    ways = ((change, asked), (f"{change}, recompute", again))
-    fitting = (way for way in ways if one.verdict_of(way[1]) == "fits")
-    return next(fitting, (f"{change}, recompute, a loss in chunks", both))
-
-
-def options(asked: Asked) -> str:
-    """What to type after `llmcalc train MODEL --gpu GPU`."""
-    told = (
-        ("-n", asked.gpus, asked.gpus > 1), ("--shard", asked.shard, asked.shard != USUAL.shard),
-        ("--method", asked.method, asked.method != USUAL.method),
-        ("-b", asked.micro_batch, asked.micro_batch != USUAL.micro_batch),
-        ("-s", asked.seq, asked.seq != USUAL.seq),
-        ("--recompute", asked.recompute, asked.recompute != USUAL.recompute),
-        ("--loss", asked.loss, asked.loss is not None),
-        ("--optimizer", asked.optimizer, asked.optimizer != USUAL.optimizer),
-    )  # fmt: skip
-    return " ".join(f"{flag} {value}" for flag, value, said in told if said)
+def _leaner(way: Way, start: Change) -> Iterator[Change]:
+    """A smaller micro-batch, and each lever alone."""
+    batch = way.one.comfortable_batch(start.asked)
+    if 0 < batch < start.asked.micro_batch:
+        yield start.then(Lever(words=f"micro-batch {batch}", said={"micro_batch": batch}))
+    for lever in LEVERS:
+        yield start.then(lever)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,10 +11,14 @@ from llmcalc import units
 from llmcalc.cli.beside import BesideOptions
 from llmcalc.cli.command import command
 from llmcalc.cli.engine import Engine
-from llmcalc.cli.options import Gpu, Method, OptionalModels, Seq
+from llmcalc.cli.fit_training import FitTraining, Methods
+from llmcalc.cli.options import Gpu, OptionalModels, Seq
 from llmcalc.cli.which import Which
 from llmcalc.errors import UsageError
 from llmcalc.report.model import Report
+
+if TYPE_CHECKING:
+    from llmcalc.api.plans import Asked
 
 USUAL_BATCH = 16
 
@@ -24,6 +28,7 @@ USUAL_BATCH = 16
     "llmcalc fit llama2-13b --gpu a100-80 --batch 16",
     "llmcalc fit --gpu 4090 --weights int4 --family qwen --all",
     "llmcalc fit llama3-8b --gpu 4090 --train full",
+    "llmcalc fit --gpu 4090 --train all",
     "llmcalc fit deepseek-v3 --gpu h200 --gpus 8 --weights fp8 --seq 32k --strict",
 )
 def fit(
@@ -42,9 +47,11 @@ def fit(
     ] = None,
     seq: Seq = 4096,
     train: Annotated[
-        Method | None, typer.Option(help="Train the models so instead of serving them.")
+        Methods | None,
+        typer.Option(help="Train the models so instead of serving them; all: by each method."),
     ] = None,
     which: Which,
+    training: FitTraining,
     engine: Engine,
     extra: BesideOptions,
     strict: Annotated[
@@ -58,7 +65,10 @@ def fit(
                 "options of engines that serve do not go with --train",
                 hint="llmcalc train MODEL takes those of training",
             )
-        return _trained(model, gpu, _Training(train, batch, seq, engine.gpus), which, strict=strict)
+        asked = training.asked(train, batch, seq, engine.gpus)
+        return _trained(model, gpu, asked, which, strict=strict)
+    if training != FitTraining():
+        raise UsageError("options of training go with --train", hint="add --train full or qlora")
     from llmcalc.api.fit import Question, fit_catalog, fits  # noqa: PLC0415  (commands load when called)
     from llmcalc.catalog import find  # noqa: PLC0415
 
@@ -71,26 +81,21 @@ def fit(
     return fit_catalog(which.filter(), question, everything=which.everything, strict=strict)
 
 
-class _Training(NamedTuple):
-    """How the models are trained."""
-
-    method: Method
-    batch: int | None
-    seq: int
-    gpus: int | None
-
-
 def _trained(
-    model: list[str] | None, gpu: str, training: _Training, which: Which, *, strict: bool
+    model: list[str] | None, gpu: str, asked: list[Asked], which: Which, *, strict: bool
 ) -> Report:
     """The same question about training."""
-    from llmcalc.api import fit_train  # noqa: PLC0415  (the usual question does without)
+    from llmcalc.api import fit_methods, fit_train  # noqa: PLC0415  (the usual question does without)
     from llmcalc.catalog import find  # noqa: PLC0415
 
-    asked, on = fit_train.usual(*training), find.gpu(gpu)
-    if model:
-        named = [find.card(one) for one in model]
-        return fit_train.fits_training(named, asked, on, strict=strict)
+    on, cards = find.gpu(gpu), [find.card(one) for one in model or []]
+    first, *others = asked
+    if others:
+        if cards:
+            return fit_methods.fits_methods(cards, asked, on, strict=strict)
+        return fit_methods.fit_catalog_methods(which.filter(), asked, on)
+    if cards:
+        return fit_train.fits_training(cards, first, on, strict=strict)
     return fit_train.fit_catalog_training(
-        which.filter(), asked, on, everything=which.everything, strict=strict
+        which.filter(), first, on, everything=which.everything, strict=strict
     )

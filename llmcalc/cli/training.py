@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Option
 
 from llmcalc import units
-from llmcalc.cli.options import Gpus, Method
+from llmcalc.cli.options import Gpus, Losses, Method, Offload, Recompute, Sharding
 from llmcalc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,12 +19,8 @@ SPLIT = "Split over GPUs"
 STATES = "Precision, optimizer and adapters"
 MEMORY = "What is kept and computed again"
 
-Sharding = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
 Schedule = Literal["1f1b", "interleaved", "zb-h1", "zb-h2", "gpipe", "dualpipe"]
 Kernels = Literal["eager", "sdpa", "fused"]
-Losses = Literal["eager", "shifted", "plain", "chunked", "fused", "linear"]
-Recompute = Literal["none", "selective", "full"]
-Offload = Literal["optimizer", "parameters"]
 
 
 def _ranks(help: str) -> Any:

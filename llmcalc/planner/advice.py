@@ -22,6 +22,8 @@ class Advice:
     options: str
     needed: int
     verdict: Verdict
+    host: int = 0
+    """Bytes that it moves to the memory of the host, of all GPUs together."""
 
 
 def advise(
@@ -122,7 +124,7 @@ def _offloaded(planner: Planner, ask: Ask, found: Fit) -> Iterator[Advice]:
     needed = found.needed - moved * layer
     verdict = served(needed, -found.free - moved * layer, found.serving, ask.capacity)
     change = f"weights of {moved} of {layers} layers in host memory"
-    yield Advice(change=change, options="", needed=needed, verdict=verdict)
+    yield Advice(change=change, options="", needed=needed, verdict=verdict, host=moved * layer)
 
 
 def _tried(planner: Planner, ask: Ask, change: str, options: str) -> Advice:

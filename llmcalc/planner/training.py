@@ -45,11 +45,15 @@ class Needs:
         """All that the device must hold."""
         return self.live + self.taken.total
 
+    @property
+    def least(self) -> int:
+        """The same where the allocator gives back what it only holds."""
+        return self.live + least(self.taken, self.live)
+
     def verdict(self, offered: int) -> Verdict:
         """Whether it fits; tight where the allocator must give back its reserve."""
         found = judged(self.peak, offered)
-        least_of_all = self.live + least(self.taken, self.live)
-        return "tight" if found == "no" and least_of_all <= offered else found
+        return "tight" if found == "no" and self.least <= offered else found
 
     def explain(self) -> None:
         """Record the parts of the peak and their sum."""
