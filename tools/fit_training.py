@@ -25,6 +25,7 @@ from typing import Any
 
 from llmcalc.api.plans import lowered, plan
 from llmcalc.api.predict_training import asked_of, counted
+from llmcalc.api.targets import placed
 from llmcalc.api.train import train
 from llmcalc.checks.measured.metric import step_gib
 from llmcalc.checks.measured.reading import read
@@ -43,8 +44,8 @@ USUAL = 0.05
 SHORT = 1024
 """Tokens up to which rows tell of the context, and little of activations."""
 CHOICES: Mapping[tuple[str, str, str], tuple[Any, ...]] = {
-    ("litgpt", "qlora", "quantised_inputs"): (1, 2, 3),
-    ("litgpt-2023", "qlora", "quantised_inputs"): (1, 2, 3),
+    ("litgpt", "qlora", "quantised_inputs"): (0, 1, 2, 3),
+    ("litgpt-2023", "qlora", "quantised_inputs"): (0, 1, 2, 3),
     ("litgpt-2023", "lora", "keeps_gathered"): (False, True),
     ("torchtune", "full", "persistent_gradients"): (False, True),
 }
@@ -148,7 +149,8 @@ def fragments() -> tuple[float, float]:
 def _room(case: TrainingCase, offered: int) -> float:
     """What is left over live tensors and the driver's part, as a share of live tensors."""
     asked = plan(asked_of(case))
-    needs = needed_by(lowered(case.card, asked.framework), asked)
+    ledger = lowered(case.card, asked.framework)
+    needs = needed_by(ledger, placed(asked, case.card, ledger))
     fixed = needs.taken.context + needs.taken.communication
     return (offered - fixed) / needs.live - 1
 

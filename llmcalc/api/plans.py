@@ -13,6 +13,7 @@ from llmcalc.blueprint.keeping.tensor import Kernel
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.blueprint.parallel import Parallel
 from llmcalc.catalog import data, recipes
+from llmcalc.catalog.suggest import did_you_mean
 from llmcalc.engines.train.plan import Adapters, Offload, Plan, Recompute, Schedule
 from llmcalc.engines.training import Sharding
 from llmcalc.errors import ImpossibleError, UsageError
@@ -24,6 +25,8 @@ Method = Literal["full", "lora", "qlora", "dora"]
 
 RANK = 16
 TARGETS = ("all-linear",)
+TABLES = ("embedding", "head")
+"""What is trained whole beside adapters."""
 UNFUSED: dict[Losses, Losses] = {"fused": "eager", "linear": "eager"}
 """What stands in for a fused loss where kernels are plain."""
 
@@ -190,6 +193,9 @@ def _frozen(asked: Asked) -> Quantization:
 def _adapters(asked: Asked) -> Adapters | None:
     if asked.method == "full":
         return None
+    for name in sorted(asked.trained - set(TABLES)):
+        message = f"--also-train takes tables, not {name[:100]!r}"
+        raise UsageError(message, hint=did_you_mean(name, TABLES))
     return Adapters(
         targets=asked.targets or frozenset(TARGETS),
         rank=asked.rank or RANK,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from llmcalc.api.plans import Method, lowered
+from llmcalc.api.targets import placed
 from llmcalc.blueprint.scalar_head import with_scalar_head
 from llmcalc.catalog.data import quantization
 from llmcalc.engines.rlhf.member import Member, Model, members
-from llmcalc.engines.train.plan import Plan
+from llmcalc.engines.train.plan import Pair, Plan
 from llmcalc.spec.algorithm import Algorithm, Role
 from llmcalc.spec.card import ModelCard
 
@@ -54,13 +55,19 @@ def method(plan: Plan) -> Method:
 
 def model(role: Role, cast: Cast, plan: Plan) -> Model:
     """The operations of a role's model."""
-    whole = lowered(cast.card(role), plan.framework)
+    card = cast.card(role)
+    whole = lowered(card, plan.framework)
     return Model(
         role=role,
         ledger=with_scalar_head(whole) if role.name in SCALAR else whole,
         format=quantization("bf16"),
         within=role.name == "reference" and plan.adapters is not None,
+        pairs=_pairs(placed(plan, card, whole)) if role.trained else (),
     )
+
+
+def _pairs(plan: Plan) -> tuple[Pair, ...]:
+    return plan.adapters.pairs if plan.adapters else ()
 
 
 def held(one: Model, plan: Plan, *, away: bool) -> tuple[Member, ...]:
@@ -70,7 +77,8 @@ def held(one: Model, plan: Plan, *, away: bool) -> tuple[Member, ...]:
 
 def own_plan(one: Model, plan: Plan) -> Plan:
     """How it is trained: a new head is trained whole beside adapters."""
-    if not (plan.adapters and one.role.name in SCALAR and one.role.trained):
+    if not (plan.adapters and one.role.trained):
         return plan
-    trained = plan.adapters.trained | {"head"}
-    return replace(plan, adapters=replace(plan.adapters, trained=trained))
+    head = {"head"} if one.role.name in SCALAR else set()
+    trained = plan.adapters.trained | head
+    return replace(plan, adapters=replace(plan.adapters, trained=trained, pairs=one.pairs))

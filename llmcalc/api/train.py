@@ -10,6 +10,7 @@ from llmcalc.api import train_tables as tables
 from llmcalc.api.bands import step_band
 from llmcalc.api.plans import lowered
 from llmcalc.api.request import within_limit
+from llmcalc.api.targets import placed, torn
 from llmcalc.api.train_assumptions import assumed
 from llmcalc.api.train_held import held
 from llmcalc.api.train_time import Asked, TrainTime, train_time
@@ -146,6 +147,7 @@ def train(
     if gpu is None and asked != NOTHING:
         raise UsageError("a run takes time on a GPU", hint="name it: --gpu h100")
     ledger = lowered(card, plan.framework)
+    plan = placed(plan, card, ledger)
     with quietly():
         total, trainable = counting.count(ledger).total, count(ledger, plan)
     needs = needed_by(ledger, plan)
@@ -173,7 +175,7 @@ def train(
         error_p50=band.p50 if band else None,
         error_p90=band.p90 if band else None,
         error_of=band.runtime if band else None, error_n=band.n if band else None,
-        assumptions=held(ledger, plan, gpu) | untimed,
+        assumptions=held(ledger, plan, gpu) | torn(plan, card, ledger) | untimed,
     )  # fmt: skip
     return Report(
         command="train", results=(result,), tables=tables.tables(result, chart=chart),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmcalc.blueprint.operations import Ledger
+from llmcalc.blueprint.operations import GroupedMatmul, Ledger
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.train.plan import Adapters, Plan
 from llmcalc.engines.training import SHARDED
@@ -25,7 +25,7 @@ def held(ledger: Ledger, plan: Plan, gpu: GpuSpec | None) -> dict[str, str | int
         "not counted": "fragmentation beyond the allocator's reserve",
     }
     if plan.adapters:
-        named["adapters"] = _adapters(plan.adapters)
+        named["adapters"] = _adapters(plan.adapters, ledger)
     if numbers := _of_towers(ledger):
         named["images and sound"] = _towers(numbers, frozen=plan.adapters is not None)
     if gpu:
@@ -44,8 +44,22 @@ def _dealt_out(plan: Plan) -> str:
     return f"{parts}, among {plan.shard_ranks} of {plan.data_ranks} data ranks (HSDP)"
 
 
-def _adapters(adapters: Adapters) -> str:
-    return f"rank {adapters.rank} on {', '.join(sorted(adapters.targets))}"
+def _adapters(adapters: Adapters, ledger: Ledger) -> str:
+    """Each pair by the products that share it, and what becomes of experts."""
+    beside = [name for pair in adapters.pairs for name in pair.products]
+    joined = any(len(pair.products) > 1 for pair in adapters.pairs)
+    said = f"rank {adapters.rank} beside {', '.join('+'.join(one[0]) for one in adapters.pairs)}"
+    if joined:
+        said += ", joined ones with one first factor"
+    if any(name.startswith("experts.") for name in beside):
+        return f"{said}, a pair for each expert"
+    return f"{said}, none beside experts" if _experts(ledger) else said
+
+
+def _experts(ledger: Ledger) -> bool:
+    return any(
+        isinstance(one, GroupedMatmul) for section in ledger.sections for one in section.operations
+    )
 
 
 def _of_towers(ledger: Ledger) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from llmcalc.api.targets import narrowest, placed
 from llmcalc.catalog.data import quantization
 from llmcalc.engines.steptime.machine import node_of
 from llmcalc.errors import UsageError
@@ -103,6 +104,17 @@ def _in_one_node(asked: Asked, said: Said) -> bool:
     return said.gpu is not None and asked.gpus <= node_of(said.gpu)
 
 
+def _too_wide(asked: Asked, said: Said) -> bool:
+    from llmcalc.api.plans import lowered, plan  # noqa: PLC0415  (it imports this module)
+
+    if asked.rank is None:
+        return False
+    chosen = plan(asked)
+    ledger = lowered(said.card, chosen.framework)
+    side = narrowest(placed(chosen, said.card, ledger), ledger)
+    return side is not None and asked.rank > side
+
+
 _LENGTH = "tells of a whole run, whose length --tokens or --samples give"
 
 IDLE: tuple[Idle, ...] = (
@@ -138,6 +150,7 @@ IDLE: tuple[Idle, ...] = (
         "--network", "does nothing within one node",
         lambda asked, said: bool(said.run and said.run.network_gb_s) and _in_one_node(asked, said),
     ),
+    Idle("--rank", "adds nothing above the narrowest side of a matrix it stands beside", _too_wide),
     Idle("--price", _LENGTH, lambda _, said: _endless(said, "price")),
     Idle("--mtbf", _LENGTH, lambda _, said: _endless(said, "mtbf_hours")),
     Idle("--checkpoint", _LENGTH, lambda _, said: _endless(said, "checkpoint_seconds")),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from llmcalc.catalog.shelf import Shelf
 from llmcalc.spec.algorithm import Algorithm
 from llmcalc.spec.framework import Framework
+from llmcalc.spec.modules import Modules
 from llmcalc.spec.optimizer import Optimizer
 from llmcalc.spec.recipe import Recipe
 
 RECIPES: Shelf[Recipe] = Shelf(kind=Recipe, word="precision recipe", folder="recipes")
 OPTIMIZERS: Shelf[Optimizer] = Shelf(kind=Optimizer, word="optimizer", folder="optimizers")
 FRAMEWORKS: Shelf[Framework] = Shelf(kind=Framework, word="training framework", folder="frameworks")
+MODULES: Shelf[Modules] = Shelf(kind=Modules, word="names of layers", folder="modules")
 ALGORITHMS: Shelf[Algorithm] = Shelf(kind=Algorithm, word="algorithm", folder="rlhf")
 
 

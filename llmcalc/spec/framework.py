@@ -70,8 +70,12 @@ class Framework:
     """Whether a head that is the token table is a matrix of its own here."""
     joined_qkv: Bool = False
     """Whether values are a view of the joined projection, which is then kept whole."""
-    quantised_inputs: Few = 1
-    """Copies of the input of a quantised product that are kept."""
+    quantised_inputs: Few = 0
+    """Copies of the input of a quantised product that are kept though it is frozen."""
+    keeps_widened: Bool = False
+    """Whether quantised matrices are kept as products saw them, until those are gone back through."""
+    peft: Bool = False
+    """Whether adapters are PEFT's, which stand beside the layers of a class, not our products."""
     stray_table_gradient: Bool = False
     """Whether the token table beside quantised products has a gradient that no step clears."""
     copies_dealt_out: Bool = False

@@ -40,8 +40,7 @@ FRAMEWORKS: tuple[tuple[str, str], ...] = (
 """Starts of what a column `framework` says."""
 
 _TARGETS = {
-    "query": "q", "key": "k", "value": "v", "projection": "o", "c_attn": "qkv",
-    "attn.c_proj": "o", "w1": "up", "w2": "gate", "self_attn": "attention", "all": "all-linear",
+    "w1": "up", "w2": "gate", "self_attn": "attention", "all": "all-linear",
     "linear": "all-linear",
 }  # fmt: skip
 
@@ -123,7 +122,7 @@ def targets(config: Cells) -> frozenset[str]:
         return frozenset({"q", "v"})
     plain = re.sub(r"\s*\([^)]*\)", "", said)
     found = {one.strip() for one in plain.split(",")}
-    return frozenset(_TARGETS.get(one, one.removesuffix("_proj")) for one in found)
+    return frozenset(_TARGETS.get(one, one) for one in found)
 
 
 def recipe(config: Cells, usual: str) -> str:

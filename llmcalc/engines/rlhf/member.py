@@ -10,7 +10,7 @@ from llmcalc.engines import weights
 from llmcalc.engines.rlhf.handover import handed
 from llmcalc.engines.rlhf.share import NOTHING, Share, at
 from llmcalc.engines.train import activations, buffers, loss
-from llmcalc.engines.train.plan import Plan
+from llmcalc.engines.train.plan import Pair, Plan
 from llmcalc.engines.train.timeline import Line, timelines
 from llmcalc.spec.algorithm import Role, RoleName, Stretch
 from llmcalc.spec.quantization import Quantization
@@ -42,6 +42,8 @@ class Model:
     format: Quantization
     within: bool = False
     """Whether it is the policy without its adapters, and has no weights of its own."""
+    pairs: tuple[Pair, ...] = ()
+    """What adapters stand beside in it, where it is trained with some."""
 
 
 def members(model: Model, plan: Plan, *, away: bool) -> tuple[Member, ...]:

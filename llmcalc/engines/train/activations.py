@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from llmcalc.blueprint.keeping.tensor import Done, Kept
-from llmcalc.blueprint.operations import Ledger, Matmul, Section
+from llmcalc.blueprint.operations import GroupedMatmul, Ledger, Matmul, Section
 from llmcalc.engines.kept import count, kept_bytes
 from llmcalc.engines.train.beside import beside, seen
 from llmcalc.engines.train.plan import Plan
@@ -58,11 +58,19 @@ def layer_bytes(section: Section, plan: Plan) -> int:
     size = sum(held(one, section, plan) for one in found)
     if plan.adapters and plan.adapters.quantised:
         inputs = sum(held(one, section, plan) for one in found if one.needed_for == "product")
-        size += (plan.framework.quantised_inputs - 1) * inputs
+        size += max(plan.framework.quantised_inputs - 1, 0) * inputs + _widened(section, plan)
     for operation in section.operations:
         stream = getattr(operation, "stream", None) or section.stream
         size += workload(plan).of(stream) * beside(operation, plan)
     return size + _joined(section, plan)
+
+
+def _widened(section: Section, plan: Plan) -> int:
+    """Bytes of a layer's matrices as products saw them, where those are kept beside the stored."""
+    if not plan.framework.keeps_widened or section.kind not in LAYERS:
+        return 0
+    products = (one for one in section.operations if isinstance(one, (Matmul, GroupedMatmul)))
+    return plan.recipe.computed * sum(one.weight.numel for one in products)
 
 
 def stream_bytes(section: Section, plan: Plan) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llmcalc.blueprint.operations import GroupedMatmul, Matmul, Operation, Section
 from llmcalc.engines.train.plan import Plan
-from llmcalc.engines.train.trained import adapted
+from llmcalc.engines.train.trained import beside as pairs
 
 MASK = 1
 """Bytes of an element of a dropout mask."""
@@ -17,17 +17,16 @@ def beside(operation: Operation, plan: Plan) -> int:
     its input with the mask.
     """
     adapters = plan.adapters
-    if adapters is None or not adapted(operation, adapters):
+    if adapters is None or not isinstance(operation, (Matmul, GroupedMatmul)):
         return 0
-    if not isinstance(operation, (Matmul, GroupedMatmul)):
-        return 0
-    width = plan.recipe.computed
+    size, width = 0, plan.recipe.computed
     *_, d_out, d_in = operation.weight.shape
-    size = width * adapters.rank
-    if adapters.magnitudes:
-        size += 2 * width * d_out
-    if plan.framework.adapter_dropout:
-        size += (width + MASK) * d_in
+    for pair, first in pairs(operation, adapters):
+        if first:
+            size += width * adapters.rank * pair.wide
+            size += (width + MASK) * d_in if plan.framework.adapter_dropout else 0
+        if adapters.magnitudes:
+            size += 2 * width * d_out // pair.cut
     return size * (operation.top_k if isinstance(operation, GroupedMatmul) else 1)
 
 
@@ -36,4 +35,4 @@ def seen(section: Section, plan: Plan) -> frozenset[str]:
     adapters = plan.adapters
     if adapters is None or plan.framework.adapter_dropout:
         return frozenset()
-    return frozenset(one.name for one in section.operations if adapted(one, adapters))
+    return frozenset(one.name for one in section.operations if pairs(one, adapters))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from llmcalc.blueprint.keeping.tensor import FROZEN, TRAINED, Frozen, Kernel
 from llmcalc.blueprint.parallel import Parallel
@@ -18,10 +18,21 @@ Schedule = Literal["1f1b", "interleaved", "zb-h1", "zb-h2", "gpipe", "dualpipe"]
 Offload = Literal["none", "optimizer", "parameters", "all"]
 
 QUANTISED: Frozen = frozenset({"table"})
-"""bitsandbytes keeps the inputs of quantised products, frozen or not (autograd/_functions.py,
-MatMul4Bit: `ctx.tensors = (A, B)`)."""
+"""Where inputs of quantised products are kept, frozen or not: bitsandbytes before 0.43.2
+(autograd/_functions.py, MatMul4Bit: `ctx.tensors = (A, B)`, since then `(None, B)`)."""
 
 ALONE = Parallel()
+
+
+class Pair(NamedTuple):
+    """One pair of low-rank factors, beside one layer."""
+
+    products: tuple[str, ...]
+    """Names of what the layer computes; the first factor is one for all of them."""
+    cut: int = 1
+    """Of how many such layers a product is made, each with a pair of its own."""
+    wide: int = 1
+    """Times the rank that its factors have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +40,10 @@ class Adapters:
     """Low-rank factors beside frozen products: which products, and what rank."""
 
     targets: frozenset[str]
-    """Names of products: q, k, v, o, gate, up, down, head and those of other mixers."""
+    """As people name them."""
     rank: int
+    pairs: tuple[Pair, ...] = ()
+    """What the names mean for one model; empty until it is known which."""
     magnitudes: bool = False
     """DoRA: one more number for each output."""
     trained: frozenset[str] = frozenset()
@@ -76,7 +89,8 @@ class Plan:
         """Weights without gradients."""
         if self.adapters is None:
             return TRAINED
-        return QUANTISED if self.adapters.quantised else FROZEN
+        inputs = self.adapters.quantised and self.framework.quantised_inputs
+        return QUANTISED if inputs else FROZEN
 
     @property
     def data_ranks(self) -> int:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
 from llmcalc.blueprint.operations import GroupedMatmul, Ledger, Matmul, Operation
 from llmcalc.blueprint.weight import Weight
-from llmcalc.engines.train.plan import Adapters, Plan
-
-GROUPS: dict[str, frozenset[str]] = {
-    "attention": frozenset({"q", "k", "v", "o", "q_a", "q_b", "kv_a", "kv_b"}),
-    "mlp": frozenset(
-        f"{whose}{name}" for whose in ("", "shared_expert.") for name in ("gate", "up", "down")
-    ),
-    "qkv": frozenset({"q", "k", "v"}),
-    "qv": frozenset({"q", "v"}),
-}
-"""Names that stand for several products."""
+from llmcalc.engines.train.plan import Adapters, Pair, Plan
 
 TABLES = {"embedding": "embedding", "lm_head": "head"}
 
@@ -85,24 +76,42 @@ def _adapted(ledger: Ledger, plan: Plan) -> Iterator[Tensor]:
                     yield Tensor(shape, section.times, len(shape) > 1, plan.shard_ranks)
 
 
-def factors(operation: Operation, adapters: Adapters) -> tuple[tuple[int, ...], ...]:
-    """The shapes of the factors beside one product; experts have a pair each."""
-    if not adapted(operation, adapters) or not isinstance(operation, (Matmul, GroupedMatmul)):
-        return ()
-    *outer, d_out, d_in = operation.weight.shape
-    found = ((*outer, adapters.rank, d_in), (*outer, d_out, adapters.rank))
-    return (*found, (*outer, d_out)) if adapters.magnitudes else found
+class Beside(NamedTuple):
+    """A pair of factors at one of its products."""
+
+    pair: Pair
+    first: bool
+    """Whether it is the product that the factor which all share is counted with."""
 
 
-def adapted(operation: Operation, adapters: Adapters) -> bool:
-    """Whether an operation is a target."""
+@lru_cache(maxsize=64)
+def _by_product(pairs: tuple[Pair, ...]) -> Mapping[str, tuple[Beside, ...]]:
+    found: dict[str, tuple[Beside, ...]] = {}
+    for pair in pairs:
+        for name in pair.products:
+            found[name] = (*found.get(name, ()), Beside(pair, name == pair.products[0]))
+    return found
+
+
+def beside(operation: Operation, adapters: Adapters) -> tuple[Beside, ...]:
+    """The pairs of factors beside an operation; products alone have any."""
+    assert adapters.pairs, "names of targets are not yet looked up"  # noqa: S101
     if not isinstance(operation, (Matmul, GroupedMatmul)):
-        return False
-    name = operation.name
-    if "all-linear" in adapters.targets:
-        return isinstance(operation, Matmul) and name not in {"router", "lm_head"}
-    wanted = {one for target in adapters.targets for one in GROUPS.get(target, {target})}
-    return name in wanted or (name == "lm_head" and "head" in wanted)
+        return ()
+    return _by_product(adapters.pairs).get(operation.name, ())
+
+
+def factors(operation: Operation, adapters: Adapters) -> Iterator[tuple[int, ...]]:
+    """The shapes of the factors beside one product; experts have a pair each."""
+    for pair, first in beside(operation, adapters):
+        assert isinstance(operation, (Matmul, GroupedMatmul))  # noqa: S101  nothing else has any
+        *outer, d_out, d_in = operation.weight.shape
+        rank = adapters.rank * pair.wide
+        if first:
+            yield (*outer, rank, d_in)
+        yield (*outer, d_out // pair.cut, rank)
+        if adapters.magnitudes:
+            yield (*outer, d_out // pair.cut)
 
 
 def _weights(operation: Operation) -> tuple[Weight, ...]:

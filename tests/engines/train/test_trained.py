@@ -9,16 +9,14 @@ from pathlib import Path
 import pytest
 
 import llmcalc
-from llmcalc.api.plans import Asked, plan
-from llmcalc.blueprint import lower
-from llmcalc.catalog.find import card
 from llmcalc.engines.train.trained import count
+from tests.training import planned
 
 ROWS = Path(llmcalc.__file__).parent / "measurements"
 
 
 def _trained(name: str, **asked: object) -> int:
-    return count(lower(card(name), training=True), plan(Asked(**asked)))  # type: ignore[arg-type]
+    return count(*planned(name, **asked))
 
 
 def _published(model: str) -> int:
