@@ -68,10 +68,7 @@ def models(
         results=tuple(found),
         tables=(Table(columns=_COLUMNS, rows=tuple(map(_cells, found))),),
         assumptions=tuple(ASSUMPTIONS.values()),
-        warnings=(
-            *(error.message for error in broken),
-            *([] if found else ["no model matches"]),
-        ),
+        warnings=tuple(error.message for error in broken),
     )
 
 

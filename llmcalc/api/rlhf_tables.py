@@ -99,7 +99,7 @@ def _time(result: RlhfResult, time: RlhfTime) -> Table:
     """Seconds by phase, and what so many iterations come to."""
     rows: list[tuple[str, Value]] = [
         ("seconds of an iteration", time.iteration_seconds),
-        *((f"- {name}", seconds) for name, seconds in time.seconds.items()),
+        *((f"of which {name}", seconds) for name, seconds in time.seconds.items()),
         ("sequences of an iteration", time.sequences),
         ("sequences at once, each engine", time.rollout_batch),
         ("tokens a second, all GPUs", time.tokens_per_second),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from llmcalc.api.request import not_negative
 from llmcalc.blueprint import lower
 from llmcalc.catalog.find import cards
+from llmcalc.catalog.suggest import nearest
 from llmcalc.engines.params import count
-from llmcalc.errors import InvalidFileError
+from llmcalc.errors import LlmcalcError, UnknownNameError
 from llmcalc.spec.card import ModelCard
 
 
@@ -23,13 +24,35 @@ class Filter:
     max_params: int | None = None
 
 
-def selected(wanted: Filter, on_problem: Callable[[InvalidFileError], None]) -> list[ModelCard]:
+def selected(wanted: Filter, on_problem: Callable[[LlmcalcError], None]) -> list[ModelCard]:
     """The models of the catalog that pass; `on_problem` hears of files that cannot be used.
 
-    Raises ImpossibleError for a negative bound.
+    It hears it too where nothing passes. Raises ImpossibleError for a negative bound.
     """
     not_negative(min_params=wanted.min_params, max_params=wanted.max_params)
-    return [card for card in cards(on_problem) if _named(card, wanted) and _sized(card, wanted)]
+    every = cards(on_problem)
+    found = [card for card in every if _named(card, wanted) and _sized(card, wanted)]
+    if not found:
+        on_problem(UnknownNameError(_unmatched(wanted, every)))
+    return found
+
+
+def _unmatched(wanted: Filter, every: Sequence[ModelCard]) -> str:
+    """Why nothing passes, with the nearest word that something has."""
+    family = wanted.family
+    if family and not any(_named(one, Filter(family=family)) for one in every):
+        return _unknown(family, "family", sorted({one.family for one in every}))
+    for word in wanted.words:
+        if not any(_named(one, Filter(words=[word])) for one in every):
+            names = sorted({name for one in every for name in (one.name, *one.aliases)})
+            return _unknown(word, "model", names)
+    return "no model matches"
+
+
+def _unknown(word: str, kind: str, known: Iterable[str]) -> str:
+    best = nearest(word[:100], known)
+    meant = f"; did you mean {best}?" if best else ""
+    return f"no model matches: no {kind} is named {word[:100]}{meant}"
 
 
 def _named(card: ModelCard, wanted: Filter) -> bool:

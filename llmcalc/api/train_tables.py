@@ -76,7 +76,7 @@ def _time(time: TrainTime) -> Table:
     """One step, and what its seconds go to."""
     rows: list[tuple[str, Value]] = [
         ("seconds of a step", time.step_seconds),
-        *((f"- {name}", seconds) for name, seconds in time.parts.items() if seconds),
+        *((f"of which {name}", seconds) for name, seconds in time.parts.items() if seconds),
         ("tokens of a step", time.tokens_per_step),
         ("tokens a second, each GPU", time.tokens_per_second_per_gpu),
         ("PFLOP of a step", time.flops_per_step / 1e15),

@@ -154,7 +154,7 @@ def test_schema_of_a_file_accepts_what_show_prints(name: str, llmcalc: Llmcalc) 
         ("memory", "memory zz-tiny --seq 64"),
         ("fit", "fit zz-tiny --gpu zz-gpu --seq 64"),
         ("fit", "fit zz-tiny --gpu zz-gpu --seq 64 --train lora"),
-        ("train", "train zz-tiny --gpu zz-gpu"),
+        ("train", "train zz-tiny --gpu zz-gpu --seq 64"),
         ("rlhf", "rlhf zz-tiny --algo ppo --gpu zz-gpu --seq 64"),
         ("models", "models zz"),
         ("gpus", "gpus zz"),
