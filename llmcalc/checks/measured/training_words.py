@@ -116,10 +116,15 @@ def shard(config: Cells) -> Shard:
 
 
 def targets(config: Cells) -> frozenset[str]:
-    """Names of the products that have adapters; queries and values where nothing is said."""
+    """What people call the targets; queries and values where nothing is said.
+
+    Raises Unusable where they stand in a file of the run.
+    """
     said = text(config, "lora_targets")
     if said is None:
         return frozenset({"q", "v"})
+    if said.startswith("list in"):
+        raise Unusable("targets stand in a file of the run")
     plain = re.sub(r"\s*\([^)]*\)", "", said)
     found = {one.strip() for one in plain.split(",")}
     return frozenset(_TARGETS.get(one, one) for one in found)
