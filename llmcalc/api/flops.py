@@ -10,8 +10,8 @@ from llmcalc.api.request import at_least_one, within_limit
 from llmcalc.blueprint import lower
 from llmcalc.engines import flops as engine
 from llmcalc.engines import params as counting
-from llmcalc.engines.flops import Count, Flops
-from llmcalc.engines.workload import Phase, Workload
+from llmcalc.engines.flops import Flops
+from llmcalc.engines.workload import Counted, Phase, Workload
 from llmcalc.errors import ImpossibleError
 from llmcalc.report.model import Column, Report, Table
 from llmcalc.spec.card import ModelCard
@@ -48,7 +48,7 @@ def flops(
     seq: int = 2048,
     phase: Phase = "prefill",
     context: int | None = None,
-    attention: Count = "causal",
+    attention: Counted = "causal",
     force: bool = False,
 ) -> Report:
     """Count the FLOPs of one step.
@@ -95,7 +95,7 @@ def _workload(card: ModelCard, batch: int, seq: int, phase: Phase, context: int 
 
 
 def _result(
-    card: ModelCard, workload: Workload, found: Flops, rule: int, mask: Count
+    card: ModelCard, workload: Workload, found: Flops, rule: int, mask: Counted
 ) -> FlopsResult:
     whole, rest = divmod(found.total, workload.tokens)
     return FlopsResult(
@@ -116,7 +116,7 @@ def _result(
     )
 
 
-def _assumptions(workload: Workload, mask: Count) -> dict[str, str | int]:
+def _assumptions(workload: Workload, mask: Counted) -> dict[str, str | int]:
     named: dict[str, str | int] = {
         "batch": workload.batch,
         "new tokens a sequence": workload.query,

@@ -16,6 +16,7 @@ from llmcalc.engines.steptime.model_flops import model_flops
 from llmcalc.engines.steptime.pace import TrainStep, train_step
 from llmcalc.engines.steptime.published import published_mfu, whole_run
 from llmcalc.engines.steptime.totals import published_hours
+from llmcalc.errors import ImpossibleError
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.utilisation import Utilisation
 
@@ -27,8 +28,8 @@ def predict_training_time(case: TimeCase | HoursCase) -> Prediction:
     """The prediction for one run. Raises LlmcalcError where it is impossible."""
     every = rates.utilisation()
     if isinstance(case, HoursCase):
-        share = whole_run(every, case.gpu).p50
-        return Prediction(gpu_hours=steady_hours(case, every) / share)
+        known = whole_run(every, case.gpu)
+        return Prediction(gpu_hours=steady_hours(case, every) / known.p50 if known else None)
     step = timed_step(case, every)
     rate = step.tokens_per_second_per_gpu
     return Prediction(
@@ -54,14 +55,22 @@ def flops_per_token(case: TimeCase) -> float:
 
 
 def steady_hours(case: HoursCase, every: Utilisation, mfu: float | None = None) -> float:
-    """GPU-hours at a steady MFU, the published median where none is given."""
+    """GPU-hours at a steady MFU, the published median where none is given.
+
+    Raises ImpossibleError where none is published of such a GPU.
+    """
     ledger = _ledger(case.card)
     seq = min(case.card.max_position_embeddings or USUAL_SEQ, USUAL_SEQ)
     reach = reach_of(every, case.gpu)
+    if mfu is None:
+        known = published_mfu(every, case.gpu, params.count(ledger).active)
+        if known is None:
+            raise ImpossibleError(f"no utilisation is published of {case.gpu.name}")
+        mfu = known.p50
     found: float = published_hours(
         flops=model_flops(ledger, seq) / seq, tokens=case.tokens,
         peak=machine(case.gpu, reach, bits=case.bits).compute,
-        mfu=mfu or published_mfu(every, case.gpu, params.count(ledger).active).p50, share=1.0,
+        mfu=mfu, share=1.0,
     )  # fmt: skip
     return found
 

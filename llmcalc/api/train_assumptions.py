@@ -16,9 +16,12 @@ def assumed(plan: Plan, gpu: GpuSpec, asked: Asked, found: TrainTime) -> dict[st
     named: dict[str, str] = {}
     if "bf16" in plan.recipe.name and gpu.compute.bf16 is None:
         named["timed"] = "at the rate of fp16, for this GPU has no bf16"
+    reach = reach_of(utilisation(), gpu)
+    if reach.n is None:
+        named["rates"] = f"as those of the class {reach.name}: {reach.source}"
     node = node_of(gpu)
     if plan.parallel.gpus > node:
-        rate = asked.network_gb_s or reach_of(utilisation(), gpu).network_gb_s
+        rate = asked.network_gb_s or reach.network_gb_s
         named["network"] = f"{rate:g} GB/s for each GPU between nodes of {node}"
     if plan.sharded_weights and plan.shard_ranks > node and found.parts.get("gradients"):
         named["data ranks"] = (

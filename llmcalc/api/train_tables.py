@@ -42,6 +42,8 @@ def _memory(result: TrainResult) -> Table:
     ]
     if parts.host:
         rows.append(("on the host", parts.host))
+    if parts.nvme:
+        rows.append(("on NVMe", parts.nvme))
     if result.capacity is not None:
         rows += [("capacity", result.capacity), ("free", result.free or 0)]
     return Table(
@@ -83,14 +85,16 @@ def _time(time: TrainTime) -> Table:
         ("MFU", time.mfu),
         ("HFU, with recomputation", time.hfu),
     ]
-    seen = time.published
-    note = f"published runs of this size: MFU {seen.p50:.2f} ({seen.p10:.2f} to {seen.p90:.2f})"
+    notes = []
     if time.error_p50 is not None and time.error_p90 is not None:
-        note = (
-            f"modelled, off {100 * time.error_p50:.0f} % (p90 {100 * time.error_p90:.0f} %)"
-            f" on publishers not fitted; {note}"
-        )
-    return Table(title="time of a step", columns=RATES, rows=tuple(rows), note=note)
+        band = f"{100 * time.error_p50:.0f} % (p90 {100 * time.error_p90:.0f} %)"
+        notes.append(f"modelled, off {band} on publishers not fitted")
+    elif time.mfu_basis == "fitted":
+        notes.append("modelled, of a GPU that no public run was on")
+    if seen := time.published:
+        range_ = f"{seen.p50:.2f} ({seen.p10:.2f} to {seen.p90:.2f})"
+        notes.append(f"published runs of this size: MFU {range_}")
+    return Table(title="time of a step", columns=RATES, rows=tuple(rows), note="; ".join(notes))
 
 
 def _run(time: TrainTime) -> Table:

@@ -19,15 +19,15 @@ from llmcalc.engines.steptime.published import published_mfu, whole_run
 from llmcalc.engines.steptime.run import Run
 from llmcalc.engines.steptime.totals import Totals, computed_tokens, gpu_hours, totals
 from llmcalc.engines.train.plan import Plan
+from llmcalc.engines.train.trained import count
 from llmcalc.errors import ImpossibleError, UsageError
-from llmcalc.formula import about
+from llmcalc.formula import about, quietly
 from llmcalc.spec.gpu import GpuSpec
-from llmcalc.spec.utilisation import PublishedMfu, Utilisation
+from llmcalc.spec.utilisation import PublishedMfu, Utilisation, WholeRun
 
 STORAGE_GB_S, STORAGE_MOST_GB_S = 2.0, 2000.0
 """To storage while a checkpoint is written: of each GPU about one NVMe drive (assumed); of all,
 what Llama 3's storage sustains (arXiv:2407.21783, section 3.3.1)."""
-FP8 = 8
 Basis = Literal["given", "fitted"]
 
 
@@ -62,7 +62,7 @@ class TrainTime:
     flops_per_step: float
     """That the model needs, attention whole, as MFU is published."""
     hardware_flops_per_step: float
-    """With what is computed again; of attention, what a causal mask leaves."""
+    """With what is computed again, counted alike."""
     step_seconds: float
     tokens_per_step: int
     tokens_per_second_per_gpu: float
@@ -73,10 +73,10 @@ class TrainTime:
     """Seconds of the step by what they go to; empty where the MFU was given."""
     error_p50: float | None
     """Of tokens a second on public rows of publishers that the fit had not seen; None where the MFU
-    was given."""
+    was given, and for devices that no public row is of."""
     error_p90: float | None
-    published: PublishedMfu
-    """MFU of published runs on such devices of such a size."""
+    published: PublishedMfu | None
+    """MFU of published runs on such devices of such a size; None where there are none."""
     goodput: float
     """Share of the time without failures, checkpoints and restarts."""
     checkpoint_interval: float
@@ -84,7 +84,8 @@ class TrainTime:
     totals: Totals | None
     whole_run_gpu_hours: float | None
     """With all that publishers' hours hold beside steady training: evaluation, restarts, trials.
-    None for adapters, too: published hours are those of pre-training."""
+    None for adapters, too: published hours are those of pre-training; and for devices that no
+    public row is of."""
 
 
 def train_time(ledger: Ledger, plan: Plan, gpu: GpuSpec, asked: Asked) -> TrainTime:
@@ -102,7 +103,8 @@ def train_time(ledger: Ledger, plan: Plan, gpu: GpuSpec, asked: Asked) -> TrainT
     if asked.mfu is not None:
         seconds = seconds_at(flops=step.model_flops, gpus=step.gpus, peak=step.peak, mfu=asked.mfu)
     slower = step.seconds / seconds
-    going = _goodput(work, step.gpus, asked)
+    seen = asked.mfu is None and reach_of(every, gpu).n is not None
+    going = _goodput(_saved(ledger, plan), step.gpus, asked)
     whole = _totals(asked, run, step.gpus, seconds, going.share, gpu)
     return TrainTime(
         flops_per_step=step.model_flops, hardware_flops_per_step=step.hardware_flops,
@@ -110,13 +112,13 @@ def train_time(ledger: Ledger, plan: Plan, gpu: GpuSpec, asked: Asked) -> TrainT
         tokens_per_second_per_gpu=step.tokens_per_second_per_gpu * slower,
         mfu=step.mfu * slower, hfu=step.hfu * slower,
         mfu_basis="given" if asked.mfu else "fitted", parts={} if asked.mfu else _parts(step),
-        error_p50=None if asked.mfu else every.left_out_p50,
-        error_p90=None if asked.mfu else every.left_out_p90,
+        error_p50=every.left_out_p50 if seen else None,
+        error_p90=every.left_out_p90 if seen else None,
         published=published_mfu(every, gpu, params.count(ledger).active),
         goodput=going.share, checkpoint_interval=going.interval,
         failures_per_day=going.failures_per_day, totals=whole,
         whole_run_gpu_hours=None if run.adapters
-        else _whole_hours(whole, step.gpus, whole_run(every, gpu).p50),
+        else _whole_hours(whole, step.gpus, whole_run(every, gpu)),
     )  # fmt: skip
 
 
@@ -146,18 +148,22 @@ def _step(
     work: Amounts, run: Run, plan: Plan, gpu: GpuSpec, every: Utilisation, asked: Asked
 ) -> TrainStep:
     reach = reach_of(every, gpu)
-    bits = FP8 if plan.recipe.inputs == 1 else 16
+    bits = plan.recipe.product_bits
     peaks = machine(gpu, reach, bits=bits, network_gb_s=asked.network_gb_s)
     return train_step(work, run, peaks, every, reach)
 
 
-def _goodput(work: Amounts, gpus: int, asked: Asked) -> failures.Goodput:
+def _saved(ledger: Ledger, plan: Plan) -> int:
+    """Numbers that a checkpoint holds: adapters alone where the rest is frozen."""
+    with quietly():
+        return count(ledger, plan) if plan.adapters else params.count(ledger).total
+
+
+def _goodput(numbers: int, gpus: int, asked: Asked) -> failures.Goodput:
     stops = asked.checkpoint_seconds
     if stops is None:
         rate = min(gpus * STORAGE_GB_S, STORAGE_MOST_GB_S) * 1e9
-        stops = failures.checkpoint_seconds(
-            params=work.weights, bytes=failures.STATE_BYTES, rate=rate
-        )
+        stops = failures.checkpoint_seconds(params=numbers, bytes=failures.STATE_BYTES, rate=rate)
     return failures.goodput(
         gpus, checkpoint_seconds=stops,
         restart_seconds=failures.RESTART_SECONDS if asked.restart_seconds is None
@@ -185,13 +191,13 @@ def _totals(
     )  # fmt: skip
 
 
-def _whole_hours(whole: Totals | None, gpus: int, share: float) -> float | None:
+def _whole_hours(whole: Totals | None, gpus: int, known: WholeRun | None) -> float | None:
     """Hours of the steady rate over what share of published hours such a rate explains."""
-    if whole is None:
+    if whole is None or known is None:
         return None
     with about("steady_gpu_hours"):
         steady: float = gpu_hours(gpus=gpus, seconds=whole.steady_seconds)
-    return max(whole.gpu_hours, steady / share)
+    return max(whole.gpu_hours, steady / known.p50)
 
 
 def _parts(step: TrainStep) -> dict[str, float]:

@@ -15,11 +15,8 @@ from llmcalc.blueprint.operations import (
     Scan,
     Section,
 )
-from llmcalc.engines.workload import Workload, pairs
+from llmcalc.engines.workload import Counted, Workload, pairs
 from llmcalc.formula import Step, about, formula, is_recording, record, record_sum, symbol
-
-Count = Literal["causal", "full"]
-"""Half of a causal product, or all of it as torch counts."""
 
 Group = Literal["matmul", "attention", "other"]
 
@@ -117,13 +114,13 @@ def rule_of_thumb(*, factor: int, N: int, tokens: int) -> int:  # noqa: N803  th
     return factor * N * tokens
 
 
-def count(ledger: Ledger, workload: Workload, mask: Count = "causal") -> Flops:
+def count(ledger: Ledger, workload: Workload, counted: Counted = "causal") -> Flops:
     """FLOPs of one forward, or of forward and backward for the `train` phase."""
     sums: Sums = {}
     for section in ledger.sections:
         for operation in section.operations:
             with about(symbol(section.name, operation.name)):
-                _add(sums, operation, section, workload, whole=mask == "full")
+                _add(sums, operation, section, workload, counted)
     trained = workload.phase == "train"
     found = Flops(
         matmul=_group(sums, "matmul", trained=trained),
@@ -141,13 +138,13 @@ Sums = dict[tuple[Group, tuple[int, int]], dict[str, int]]
 
 
 def _add(
-    sums: Sums, operation: Operation, section: Section, workload: Workload, *, whole: bool
+    sums: Sums, operation: Operation, section: Section, workload: Workload, counted: Counted
 ) -> None:
     """Count one operation of a section, all its layers."""
     name, layers = symbol(section.name, operation.name), section.times
     tokens = workload.of(getattr(operation, "stream", None) or section.stream)
     if isinstance(operation, AttentionProduct):
-        seen = pairs(workload, operation.mask, section.stream, operation.window, whole=whole)
+        seen = pairs(workload, operation.mask, section.stream, operation.window, counted)
         for factor, half, d_qk, d_v in _products(operation):
             with about(f"{name}{half}"):
                 flops = attention_flops(

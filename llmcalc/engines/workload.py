@@ -9,6 +9,9 @@ from llmcalc.blueprint.operations import Mask, Stream
 from llmcalc.formula import formula
 
 Phase = Literal["prefill", "decode", "train"]
+Counted = Literal["causal", "window", "full"]
+"""Of a causal product: what its mask leaves; what a published MFU counts, whole up to the window;
+all of it, as torch counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,16 +58,18 @@ def causal_pairs(workload: Workload, window: int | None) -> int:
 
 
 def pairs(
-    workload: Workload, mask: Mask, stream: Stream, window: int | None, *, whole: bool
+    workload: Workload, mask: Mask, stream: Stream, window: int | None, counted: Counted
 ) -> int:
-    """Query-key pairs of one sequence; `whole` counts what a causal mask hides as well."""
+    """Query-key pairs of one sequence."""
     if stream != "text":
         return workload.encoder**2 if workload.of(stream) else 0
     if mask == "cross":
         return workload.query * workload.encoder
     if mask == "full":
         return workload.query * workload.context
-    return (full_pairs if whole else causal_pairs)(workload, window)
+    if counted == "window":
+        return workload.query * min(workload.context, window or workload.context)
+    return (full_pairs if counted == "full" else causal_pairs)(workload, window)
 
 
 def full_pairs(workload: Workload, window: int | None) -> int:

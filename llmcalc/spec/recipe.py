@@ -30,6 +30,11 @@ class Recipe:
     """Of what exists only while the optimizer steps."""
 
     @property
+    def product_bits(self) -> int:
+        """Bits of the numbers that products multiply."""
+        return 8 * (1 if self.inputs == 1 else self.computed)
+
+    @property
     def moment(self) -> int:
         """Bytes of one moment."""
         return self.optimizer // 2

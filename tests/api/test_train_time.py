@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from llmcalc.api import plans
+from llmcalc.api.targets import placed
 from llmcalc.api.train_assumptions import assumed
 from llmcalc.api.train_time import Asked, TrainTime, train_time
 from llmcalc.blueprint import lower
@@ -17,8 +18,13 @@ PEAK = 989e12
 
 
 def _asked(said: Asked | None = None, **plan: object) -> TrainTime:
-    chosen = plans.plan(plans.Asked(**{"gpus": 8, "shard": "fsdp", "seq": 4096} | plan))  # type: ignore[arg-type]
-    return train_time(lower(card("llama3-8b")), chosen, gpu("h100-sxm5-80gb"), said or Asked())
+    return _timed("llama3-8b", "h100-sxm5-80gb", said, **{"gpus": 8, "shard": "fsdp"} | plan)
+
+
+def _timed(model: str, device: str, said: Asked | None = None, **plan: object) -> TrainTime:
+    chosen = plans.plan(plans.Asked(**{"seq": 4096} | plan))  # type: ignore[arg-type]
+    ledger = lower(card(model), training=True)
+    return train_time(ledger, placed(chosen, card(model), ledger), gpu(device), said or Asked())
 
 
 def test_a_given_mfu_is_what_comes_out() -> None:
@@ -118,3 +124,67 @@ def test_what_a_step_takes_for_granted_is_said_where_it_bears_on_it() -> None:
     assert "data ranks" not in _said(32_768, replicate=4096)
     assert _said(8, offload="all")["host"].startswith("50 GB/s to each GPU; Adam")
     assert "names no slot" in _said(1, "gaudi2", offload="all", shard="ddp")["host"]
+
+
+@pytest.mark.parametrize("model", ["gemma3-270m", "mistral-7b-v0.1", "llama3-8b"])
+def test_no_window_makes_a_run_faster_than_its_device(model: str) -> None:
+    """MFU counts what a window leaves: less than 1 at lengths far beyond it."""
+    found = _timed(model, "a100-80", seq=32_768, shard="ddp")
+    assert found.mfu < 0.7
+    assert found.hfu == found.mfu
+
+
+def test_what_is_computed_again_is_counted_as_the_rest() -> None:
+    """A forward more beside the three of a step: four thirds of the FLOPs."""
+    found = _asked(recompute="full")
+    assert found.hfu / found.mfu == pytest.approx(4 / 3, rel=0.001)
+
+
+def test_float32_products_take_the_rate_of_float32() -> None:
+    """H100: 67 TFLOP/s against 989 in bf16; products are most of a step of long rows."""
+    wide, narrow = (_asked(precision=name).parts["compute"] for name in ("fp32", "bf16-mixed"))
+    assert 8 < wide / narrow < 989 / 67
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "precision", "each"),
+    [
+        ("adamw", "bf16-mixed", 2 + 2 + 2 * (4 + 8)),  # gradient, weight; master and moments twice
+        ("sgd", "bf16-mixed", 2 + 2 + 2 * 4),
+        ("adamw", "pure-bf16", 2 + 2 * (2 + 4)),
+        ("adamw-8bit", "bf16-mixed", 2 + 2 + 2 * (4 + 2 * (1 + 4 / 256))),
+    ],
+)
+def test_an_update_reads_and_writes_what_its_optimizer_keeps(
+    optimizer: str, precision: str, each: float
+) -> None:
+    """8,030,261,248 weights over 8 ranks, at 3.35 TB/s."""
+    found = _asked(optimizer=optimizer, precision=precision)
+    assert found.parts["optimizer"] == pytest.approx(8_030_261_248 / 8 * each / 3.35e12, rel=1e-3)
+
+
+def test_paged_states_come_up_and_go_down() -> None:
+    """8 bytes of each of 6,738,415,616 weights, both ways over PCIe 4.0 x16 at 0.8 of 31.52 GB/s.
+
+    torchtune's single RTX 4090 took 11.7 s for such a step (me0054); all of it is not foretold.
+    """
+    plain, paged = (
+        _timed("llama2-7b", "rtx-4090", optimizer=name, shard="ddp").step_seconds
+        for name in ("adamw", "paged-adamw")
+    )
+    assert paged - plain == pytest.approx(2 * 8 * 6_738_415_616 / (0.8 * 31.52e9), rel=0.01)
+
+
+def test_a_gpu_of_no_public_run_has_no_band() -> None:
+    found = _timed("llama3-8b", "mi300x", Asked(tokens=10**9), shard="ddp")
+    assert found.error_p50 is None
+    assert found.published is None
+    assert found.whole_run_gpu_hours is None
+    plan = plans.plan(plans.Asked())
+    assert "hopper" in assumed(plan, gpu("mi300x"), Asked(), found)["rates"].lower()
+
+
+def test_a_checkpoint_of_adapters_is_short() -> None:
+    """41,943,040 numbers of rank 16 beside every product, against all 8,030,261,248."""
+    whole, lora = _asked(), _asked(method="lora", shard="ddp")
+    assert lora.goodput > whole.goodput

@@ -34,6 +34,8 @@ _GROUP = re.compile(r"(?:group |zero1=)(\d+)", re.IGNORECASE)
 _MEGATOKENS = re.compile(r"([\d.]+)M tokens")
 NEAR = 0.1
 """By which a stated size may differ from a card's."""
+PAGED = 8.0
+"""Bytes of two moments: bitsandbytes keeps those of PagedAdamW in float32."""
 USUAL_BATCHES = 4
 """Micro-batches of a step where the global batch is not stated: a few, so that what happens once a
 step weighs little."""
@@ -171,6 +173,7 @@ def _run(config: Cells, *, frozen: bool) -> Run:
         dealt=_dealt(config), replicate=_replicate(config, dp),
         layers_again=again, attention_again=attention, adapters=frozen,
         weight_bytes=0.5 if text(config, "quant") else 2.0,
+        paged_bytes=PAGED if (config.get("optimizer") or "").lower().startswith("paged") else 0.0,
         gradient_bytes=4.0 if "fp32 main" in (config.get("precision") or "") else 2.0,
     )  # fmt: skip
 

@@ -29,6 +29,8 @@ class Amounts:
     attention: float
     model: float
     """FLOPs that MFU counts, causal attention whole as PaLM's formula has it."""
+    again: float
+    """FLOPs that are computed again, counted alike."""
     layers: int
     passes: float
     """Times that each layer is passed: forward, twice as long backward, and again."""
@@ -50,11 +52,6 @@ class Amounts:
     cached: float
     """Elements of keys and values in one forward."""
 
-    @property
-    def hardware(self) -> float:
-        """FLOPs that the devices compute."""
-        return self.matmul + self.experts + self.attention
-
 
 def amounts(ledger: Ledger, run: Run) -> Amounts:
     """The amounts of one micro-batch."""
@@ -62,7 +59,9 @@ def amounts(ledger: Ledger, run: Run) -> Amounts:
     forward = Workload(phase="prefill", batch=run.micro_batch, query=run.seq, context=run.seq)
     with quietly():
         once, both = flops.count(ledger, forward), flops.count(ledger, trained)
-        whole = flops.count(ledger, trained, "full")
+        whole, whole_once = (
+            flops.count(ledger, workload, "window") for workload in (trained, forward)
+        )
         counted = params.count(ledger)
     grouped = float(once.by_component.get("experts", 0))
     passes = (2.0 if run.adapters else 3.0) + run.layers_again
@@ -71,7 +70,9 @@ def amounts(ledger: Ledger, run: Run) -> Amounts:
     return Amounts(
         matmul=passes * (once.matmul - grouped), experts=passes * grouped,
         attention=both.attention + both.other + again * (once.attention + once.other),
-        model=float(whole.model - needless), layers=len(ledger.order), passes=passes,
+        model=float(whole.model - needless),
+        again=run.layers_again * once.matmul + again * (whole_once.attention + once.other),
+        layers=len(ledger.order), passes=passes,
         width=ledger.hidden_size, vocab=_vocab(ledger), tokens=run.tokens,
         weights=counted.total, expert_weights=counted.components["experts"],
         reductions=_reductions(ledger), cached=_cached(ledger) * run.tokens, **_routed(ledger, run),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmcalc.engines.device import GB, applies, host_link, link, peak_compute
+from llmcalc.engines.device import GB, TERA, applies, host_link, link, peak_compute
 from llmcalc.engines.steptime.run import Machine
 from llmcalc.errors import ImpossibleError
 from llmcalc.spec.gpu import GpuSpec
@@ -42,18 +42,25 @@ def machine(
 ) -> Machine:
     """The peaks of a GPU, in 16 bits where it has no fewer in floating point.
 
-    Raises ImpossibleError where its spec lacks one.
+    Float32 products take no TF32, as torch does unless it is told to (allow_tf32). Raises
+    ImpossibleError where its spec lacks a rate.
     """
-    narrow = bits if gpu.compute.fp8 else max(bits, WIDE_BITS)
-    compute, bandwidth = peak_compute(gpu, narrow), gpu.memory.bandwidth_gb_s
+    compute, bandwidth = _rate(gpu, bits), gpu.memory.bandwidth_gb_s
     if compute is None or bandwidth is None:
         what = "rate" if compute is None else "bandwidth"
         raise ImpossibleError(f"the spec of {gpu.name} has no {what} to compute with")
     return Machine(
-        name=gpu.name, compute=compute, attention=peak_compute(gpu, WIDE_BITS) or compute,
+        name=gpu.name, compute=compute, attention=_rate(gpu, max(bits, WIDE_BITS)) or compute,
         bandwidth=bandwidth * GB, link=link(gpu, 2)[0],
         node=node_of(gpu), linked=linked(gpu), bus=link(gpu, linked(gpu) + 1)[0],
         network=(network_gb_s or reach.network_gb_s) * GB,
         host_link=host_link(gpu), host=HOST_GB_S * GB,
         near=NEAR_LINK if gpu.link else NEAR_PCIE, far=FAR,
     )  # fmt: skip
+
+
+def _rate(gpu: GpuSpec, bits: int) -> float | None:
+    """FLOP/s of products of numbers of so many bits."""
+    if bits > WIDE_BITS:
+        return gpu.compute.fp32 * TERA if gpu.compute.fp32 else None
+    return peak_compute(gpu, bits if gpu.compute.fp8 else WIDE_BITS)

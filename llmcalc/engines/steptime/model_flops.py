@@ -10,8 +10,8 @@ from llmcalc.engines.workload import Workload
 from llmcalc.formula import formula, quietly
 
 Convention = Literal["full", "causal", "6n"]
-"""With the whole product of attention, as PaLM, llm-foundry and torchtitan; with the half that a
-causal mask leaves; without attention."""
+"""With the whole product of attention as far as its window, as PaLM, llm-foundry and torchtitan;
+with the half that a causal mask leaves; without attention."""
 
 
 @formula(
@@ -55,5 +55,5 @@ def model_flops(
     """
     workload = Workload(phase="train", batch=sequences, query=seq, context=seq)
     with quietly():
-        found = flops.count(ledger, workload, "causal" if convention == "causal" else "full")
+        found = flops.count(ledger, workload, "causal" if convention == "causal" else "window")
     return found.matmul if convention == "6n" else found.model

@@ -37,6 +37,18 @@ def host_adam_seconds(
     return max(weights * each * ranks / host, up / rate)
 
 
+@formula(
+    "2 · bytes / rate",
+    source="states in managed memory, a page at a time as the update needs them: bitsandbytes, "
+    "paged optimizers",
+    unit="seconds",
+    basis="modelled",
+)
+def paged_seconds(*, bytes: float, rate: float) -> float:
+    """For paged states to come up and go down, while nothing is computed."""
+    return 2 * bytes / rate
+
+
 def offload_seconds(
     work: Amounts, run: Run, machine: Machine, *, computing: float, overlap: float
 ) -> float:
@@ -47,6 +59,8 @@ def offload_seconds(
         mine = (share if run.dealt == "weights" else held) * run.weight_bytes
         up = weights_seconds(passes=2 * run.micro_batches, bytes=mine, rate=machine.host_link)
         seconds += max(0.0, up - overlap * computing)
+    if run.paged_bytes and not run.adapters:
+        seconds += paged_seconds(bytes=share * run.paged_bytes, rate=machine.host_link)
     if run.states_on_host and not run.adapters:
         down = share * run.gradient_bytes / machine.host_link
         seconds += max(0.0, down - overlap * computing / run.micro_batches)

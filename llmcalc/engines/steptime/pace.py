@@ -111,7 +111,7 @@ def train_step(
         offload=offload_seconds(work, run, machine, computing=computing, overlap=reach.overlap),
         optimizer=0.0 if run.adapters or run.states_on_host else _optimizer(work, run, machine),
         tokens=run.step_tokens, gpus=split.gpus, model_flops=work.model * batches,
-        hardware_flops=work.hardware * batches, peak=machine.compute,
+        hardware_flops=(work.model + work.again) * batches, peak=machine.compute,
     )  # fmt: skip
     parts = {
         "compute": step.compute, "bubble": step.bubble, "exchange": step.exchange,
@@ -154,4 +154,4 @@ def _waiting(work: Amounts, run: Run, machine: Machine, computing: float) -> flo
 
 def _optimizer(work: Amounts, run: Run, machine: Machine) -> float:
     """Seconds to read and write weights, gradients and states."""
-    return traffic.held_weights(work, run) / run.sharers * run.state_bytes / machine.bandwidth
+    return traffic.held_weights(work, run) / run.sharers * run.updated_bytes / machine.bandwidth

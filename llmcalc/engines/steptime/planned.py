@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from llmcalc.engines.steptime.run import Dealt, Run
 from llmcalc.engines.train.plan import Plan
+from llmcalc.engines.train.states import state_bytes
+from llmcalc.engines.train.trained import Tensor
 from llmcalc.engines.training import Sharding
 
 DEALT: dict[Sharding, Dealt] = {
@@ -23,9 +25,25 @@ def run_of(plan: Plan) -> Run:
         layers_again=1.0 if plan.recompute == "full" else 0.0,
         attention_again=plan.recompute == "selective", adapters=plan.adapters is not None,
         weight_bytes=plan.frozen.bits / BITS if plan.adapters else recipe.weights,
-        gradient_bytes=recipe.gradients,
+        gradient_bytes=recipe.gradients, updated_bytes=_updated(plan),
         states_on_host=plan.offload in {"optimizer", "all"},
+        paged_bytes=_states(plan) if plan.optimizer.paged else 0.0,
         weights_on_host=plan.offload in {"parameters", "all"},
         host_bytes=recipe.gradients + recipe.weights
         + 2 * (recipe.optimizer + (recipe.master_weights or recipe.weights)),
     )  # fmt: skip
+
+
+def _updated(plan: Plan) -> float:
+    """Bytes of a weight that an update reads and writes."""
+    recipe = plan.recipe
+    written = recipe.weights if recipe.master_weights else 0
+    kept = recipe.master_weights or recipe.weights
+    return recipe.gradients + written + 2 * (kept + _states(plan))
+
+
+def _states(plan: Plan) -> float:
+    """Bytes of the states of a weight in a large matrix."""
+    side = 4096
+    large = Tensor((side, side), 1, matrix=True, ranks=1)
+    return state_bytes(large, plan.optimizer, plan.recipe) / side**2

@@ -9,22 +9,23 @@ from llmcalc.spec.utilisation import PublishedMfu, Utilisation, WholeRun
 BILLION = 10**9
 
 
-def published_mfu(every: Utilisation, gpu: GpuSpec, params: int) -> PublishedMfu:
+def published_mfu(every: Utilisation, gpu: GpuSpec, params: int) -> PublishedMfu | None:
     """Published MFU of the class of a GPU and of models of about so many parameters.
 
-    Of a class without rows, those of the first class; of a size without rows, the nearest size.
+    Of a size without rows, that of the nearest size; None for a class without rows.
     """
     name = reach_of(every, gpu).name
-    own = [one for one in every.published if one.devices == name]
-    found = own or [one for one in every.published if one.devices == every.published[0].devices]
-    return min(found, key=lambda one: _apart(one, params / BILLION))
+    own = (one for one in every.published if one.devices == name)
+    return min(own, key=lambda one: _apart(one, params / BILLION), default=None)
 
 
-def whole_run(every: Utilisation, gpu: GpuSpec) -> WholeRun:
-    """What share of a whole run's GPU-hours is steady training, as publishers' own hours tell."""
+def whole_run(every: Utilisation, gpu: GpuSpec) -> WholeRun | None:
+    """What share of a whole run's GPU-hours is steady training, as publishers' own hours tell.
+
+    None for a class without rows.
+    """
     name = reach_of(every, gpu).name
-    found = [one for one in every.whole_run if one.devices == name]
-    return (found or [max(every.whole_run, key=lambda one: one.n)])[0]
+    return next((one for one in every.whole_run if one.devices == name), None)
 
 
 def _apart(one: PublishedMfu, billions: float) -> float:

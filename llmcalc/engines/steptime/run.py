@@ -37,11 +37,14 @@ class Run:
     """Of a weight that ranks gather."""
     gradient_bytes: float = 2.0
     """Of a gradient that ranks exchange."""
-    state_bytes: float = 20.0
-    """That the optimizer reads and writes for each trained weight."""
+    updated_bytes: float = 28.0
+    """That the optimizer reads and writes for each trained weight: a 16-bit gradient and weight,
+    and both ways a float32 master and two moments."""
     states_on_host: bool = False
     """Whether masters and moments stay there, and are updated there."""
     weights_on_host: bool = False
+    paged_bytes: float = 0.0
+    """Of the states of a weight that the driver brings up for the update and takes down again."""
     host_bytes: float = 28.0
     """That an optimizer on the host reads and writes for each weight: its gradient, master and
     moments, which it writes too, and the weight that goes up."""

@@ -8,9 +8,9 @@ from llmcalc.engines.steptime.run import Machine, Run
 from llmcalc.spec.utilisation import TrainingReach, Utilisation
 
 WORK = Amounts(
-    matmul=6e12, experts=0.0, attention=1e12, model=7e12, layers=10, passes=3.0, width=1000,
-    vocab=0, tokens=1000, weights=1_000_000_000, expert_weights=0, reductions=20, carried=0.0,
-    cached=2e6, top_k=0, groups=1, top_groups=1,
+    matmul=6e12, experts=0.0, attention=1e12, model=7e12, again=0.0, layers=10, passes=3.0,
+    width=1000, vocab=0, tokens=1000, weights=1_000_000_000, expert_weights=0, reductions=20,
+    carried=0.0, cached=2e6, top_k=0, groups=1, top_groups=1,
 )  # fmt: skip
 MACHINE = Machine(
     name="m",
