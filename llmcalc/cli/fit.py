@@ -75,7 +75,9 @@ def fit(
     batch = USUAL_BATCH if batch is None else batch
     question = Question(gpu=find.gpu(gpu), batch=batch, seq=seq, setup=engine.setup(extra.beside()))
     if model:
-        return fits([find.card(one) for one in model], question, emit=engine.emit, strict=strict)
+        cards = [find.card(one) for one in model]
+        report = fits(cards, question, emit=engine.emit, strict=strict)
+        return replace(report, warnings=(*report.warnings, *which.idle()))
     if engine.emit:
         raise UsageError("--emit starts one model", hint="name it: llmcalc fit MODEL --emit ...")
     return fit_catalog(which.filter(), question, everything=which.everything, strict=strict)
@@ -90,12 +92,14 @@ def _trained(
 
     on, cards = find.gpu(gpu), [find.card(one) for one in model or []]
     first, *others = asked
-    if others:
-        if cards:
-            return fit_methods.fits_methods(cards, asked, on, strict=strict)
-        return fit_methods.fit_catalog_methods(which.filter(), asked, on)
     if cards:
-        return fit_train.fits_training(cards, first, on, strict=strict)
+        report = (
+            fit_methods.fits_methods(cards, asked, on, strict=strict) if others
+            else fit_train.fits_training(cards, first, on, strict=strict)
+        )  # fmt: skip
+        return replace(report, warnings=(*report.warnings, *which.idle()))
+    if others:
+        return fit_methods.fit_catalog_methods(which.filter(), asked, on)
     return fit_train.fit_catalog_training(
         which.filter(), first, on, everything=which.everything, strict=strict
     )

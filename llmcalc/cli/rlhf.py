@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,10 @@ from llmcalc.cli.options import Force, Model, OptionalGpu
 from llmcalc.cli.rollout import Rollout
 from llmcalc.cli.training import Training
 from llmcalc.report.model import Report
+
+if TYPE_CHECKING:
+    from llmcalc.api.rlhf import Cast
+    from llmcalc.spec.algorithm import Algorithm
 
 
 @command(
@@ -51,9 +56,11 @@ def rlhf(
     """What preference training holds on each GPU, phase by phase; how long and costly it is."""
     from llmcalc.api.rlhf import Cast, Run  # noqa: PLC0415  (commands load when called)
     from llmcalc.api.rlhf import rlhf as answer  # noqa: PLC0415
+    from llmcalc.api.train_rules import Said, idle  # noqa: PLC0415
     from llmcalc.catalog import find, recipes  # noqa: PLC0415
 
-    plan, prompt = iteration.plan(training)
+    algorithm, (plan, prompt) = recipes.algorithm(algo), iteration.plan(training)
+    rollout.refuse_without(algorithm)
     cast = Cast(
         policy=find.card(model),
         reward=find.card(reward_model) if reward_model else None,
@@ -61,7 +68,22 @@ def rlhf(
         has_reference=reference, has_reward=not no_reward_model,
     )  # fmt: skip
     run = Run(
-        algorithm=recipes.algorithm(algo), cast=cast, plan=plan, engine=rollout.engine(),
+        algorithm=algorithm, cast=cast, plan=plan, engine=rollout.engine(),
         idle_on_host=idle_on_host, prompt=prompt, pace=iteration.pace(), force=force,
     )  # fmt: skip
-    return answer(run, gpu=find.gpu(gpu) if gpu else None)
+    on = find.gpu(gpu) if gpu else None
+    report = answer(run, gpu=on)
+    said = Said(training=training.asked(), card=cast.policy, gpu=on)
+    warnings = (*idle(said), *_idle_roles(algorithm, cast))
+    return replace(report, warnings=(*report.warnings, *warnings))
+
+
+def _idle_roles(algorithm: Algorithm, cast: Cast) -> tuple[str, ...]:
+    """A warning for each model that is left out, where there is none to leave out."""
+    frozen = {role.name for role in algorithm.roles if not role.trained}
+    left_out = {"reward": not cast.has_reward, "reference": not cast.has_reference}
+    return tuple(
+        f"--no-{name}{'-model' if name == 'reward' else ''} does nothing: {algorithm.name} has none"
+        for name, out in left_out.items()
+        if out and name not in frozen
+    )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from llmcalc import units
 from llmcalc.cli.options import Kv
+from llmcalc.errors import UsageError
 
 if TYPE_CHECKING:
     from llmcalc.api.rlhf_engine import Engine
+    from llmcalc.spec.algorithm import Algorithm
 
 ENGINE = "Engine that makes sequences"
 
@@ -48,6 +50,13 @@ class Rollout:
         Option("--sleep/--no-sleep", rich_help_panel=ENGINE,
                help="Its weights and cache leave while others compute."),
     ] = True  # fmt: skip
+
+    def refuse_without(self, algorithm: Algorithm) -> None:
+        """Raise UsageError where something is said of an engine that nobody needs."""
+        said = [one.name for one in fields(self) if getattr(self, one.name) != one.default]
+        if said and not algorithm.generates:
+            option = "no-sleep" if said[0] == "sleep" else said[0].replace("_", "-")
+            raise UsageError(f"{algorithm.name} makes no sequences", hint=f"leave --{option} out")
 
     def engine(self) -> Engine:
         """The names looked up. Raises UsageError for unknown ones."""

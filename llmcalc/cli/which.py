@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
@@ -33,6 +33,15 @@ class Which:
     min_params: Annotated[int | None, _bound("At least so many parameters, as 7B.")] = None
     max_params: Annotated[int | None, _bound("At most so many parameters, as 70B.")] = None
     everything: Annotated[bool, Option("--all", help="Every model.", rich_help_panel=PANEL)] = False
+
+    def idle(self) -> tuple[str, ...]:
+        """A warning for each option, where models are named."""
+        said = [one.name for one in fields(self) if getattr(self, one.name) != one.default]
+        options = ("all" if name == "everything" else name.replace("_", "-") for name in said)
+        return tuple(
+            f"--{option} chooses from the catalog, and does nothing where MODEL is named"
+            for option in options
+        )
 
     def filter(self) -> Filter:
         """The choice from the catalog."""

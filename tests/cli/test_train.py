@@ -61,3 +61,21 @@ def test_train_and_fit_agree_where_the_context_is_too_short(llmcalc: Llmcalc) ->
     assert refused.code == 5
     assert "over the 512 tokens" in refused.err
     assert llmcalc("train", "bert-base", "--gpu", "h100", "--seq", "1024", "--force").code == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "warning"),
+    [
+        ("rlhf qwen3-8b --algo dpo --every 2", "--every does nothing without --recompute full"),
+        ("rlhf qwen3-8b --algo dpo --no-reward-model", "--no-reward-model does nothing: dpo has"),
+        ("rlhf qwen3-8b --algo reward --no-reference", "--no-reference does nothing: reward has"),
+        ("fit llama3-8b --gpu h100 --max-params 3B", "--max-params chooses from the catalog"),
+        ("fit llama3-8b --gpu h100 --all", "--all chooses from the catalog"),
+        ("fit llama3-8b --gpu h100 --train lora --name x", "--name chooses from the catalog"),
+    ],
+)
+def test_other_commands_name_what_has_no_effect(line: str, warning: str, llmcalc: Llmcalc) -> None:
+    run = llmcalc(*line.split())
+    assert run.code == 0
+    assert run.err.startswith(f"warning: {warning}")
+    assert run.err.count("\n") == 1
