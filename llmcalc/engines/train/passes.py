@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
+from llmcalc.blueprint.keeping.tensor import Done
 from llmcalc.blueprint.operations import Ledger, Matmul, Section
 from llmcalc.engines.train import activations, buffers, gradients, loss
 from llmcalc.engines.train.gradients import Gradients
@@ -102,29 +104,35 @@ class Passes:
         """Of layers of different kinds those that need most, wherever they stand."""
         layers = [one for one in self.rank.sections if one.kind in activations.LAYERS]
         found = [
-            [self._in_layer(at, layer, number)
-             for at in ats for layer in layers for number in range(len(layer.passing))]
+            [moment for at in ats for layer in layers for moment in self._in_layer(at, layer)]
             for ats in (("last", "last but one") if self.plan.copies_dealt_out else ("last",),
                         ("first",))
         ]  # fmt: skip
         return tuple(max(each, key=lambda one: one.total) for each in found if each)
 
-    def _in_layer(self, at: str, layer: Section, number: int) -> Moment:
+    def _in_layer(self, at: str, layer: Section) -> Iterator[Moment]:
         plan = self.plan
-        passing, done = activations.passing(layer, plan)[number]
         if at == "last":
             behind = -activations.kept_behind(self.rank, plan)
-            standing = gradients.in_last(self.rank, plan, layer, done)
+            standing = gradients.in_last
         elif at == "last but one":
             own = 0 if plan.recompute == "full" else activations.layer_bytes(layer, plan)
             behind = -activations.kept_behind(self.rank, plan) - own
-            standing = gradients.before_last(self.rank, plan, layer, done)
+            standing = gradients.before_last
         else:
             behind = activations.kept_in_front(self.rank, layer, plan) - self.one
-            standing = gradients.in_first(self.rank, plan, layer, done)
-        live = behind + activations.again(layer, plan) + passing
-        words = f"the {at} layer is gone back through"
-        return self._point(words, standing, activations=live, logits=self.kept_logits)
+            standing = gradients.in_first
+        live = behind + activations.again(layer, plan)
+        most: dict[Done, int] = {}
+        for passing, done in activations.passing(layer, plan):
+            most[done] = max(passing, most.get(done, passing))
+        for done, passing in most.items():
+            yield self._point(
+                f"the {at} layer is gone back through",
+                standing(self.rank, plan, layer, done),
+                activations=live + passing,
+                logits=self.kept_logits,
+            )
 
     def _at_table(self) -> Moment:
         return self._point(
