@@ -14,6 +14,7 @@ from llmcalc.blueprint.operations import Ledger
 from llmcalc.blueprint.parallel import Parallel
 from llmcalc.catalog import data, recipes
 from llmcalc.catalog.suggest import did_you_mean
+from llmcalc.engines.train.offload import To
 from llmcalc.engines.train.plan import Adapters, Offload, Plan, Recompute, Schedule
 from llmcalc.engines.training import Sharding
 from llmcalc.errors import ImpossibleError, UsageError
@@ -63,6 +64,7 @@ class Asked:
     recompute: Recompute = "none"
     every: int = 1
     offload: Offload = "none"
+    offload_to: To = "cpu"
     imbalance: float = 1.0
 
 
@@ -99,6 +101,7 @@ def plan(asked: Asked) -> Plan:
         recompute=asked.recompute,
         every=asked.every,
         offload=asked.offload,
+        offload_to=asked.offload_to,
         imbalance=asked.imbalance,
     )
 

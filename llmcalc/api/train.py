@@ -56,7 +56,11 @@ class TrainPerGpu:
     reserved: int
     """With the allocator's reserve, as torch.cuda.max_memory_reserved counts."""
     host: int
-    """Kept in the memory of the host for this GPU."""
+    """Kept in the memory of the host for this GPU; a node's is that of all its GPUs."""
+    host_buffers: int
+    """Of that, pinned buffers between it and NVMe."""
+    nvme: int
+    """Kept on NVMe for this GPU."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,10 +212,11 @@ def _timed(
 
 
 def _per_gpu(needs: Needs) -> TrainPerGpu:
+    away = needs.line.lasting.away
     return TrainPerGpu(
         **needs.parts, runtime=needs.taken.total, peak=needs.peak, static=needs.static,
         allocated=needs.live, reserved=needs.live + needs.taken.reserve,
-        host=needs.line.lasting.on_host,
+        host=away.host, host_buffers=away.buffers, nvme=away.nvme,
     )  # fmt: skip
 
 

@@ -110,7 +110,7 @@ class Trained:
 
     def host(self, asked: Asked) -> int:
         """Bytes in the memory of the host, of all GPUs together."""
-        return asked.gpus * self.needs_of(asked).line.lasting.on_host
+        return asked.gpus * self.needs_of(asked).line.lasting.away.host
 
     def too_long(self, asked: Asked) -> bool:
         """Whether the sequences are longer than it was made for."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from llmcalc.api.plans import Asked
     from llmcalc.engines.train.plan import Plan
 
+To = Literal["cpu", "nvme"]
+
 SPLIT = "Split over GPUs"
 STATES = "Precision, optimizer and adapters"
 MEMORY = "What is kept and computed again"
@@ -109,6 +111,7 @@ class Training:
                      help="Weights and optimizer states in the host's memory, or its NVMe."),
     ] = False  # fmt: skip
     offload_only: Annotated[Offload | None, _kept(help="Some of that.")] = None
+    offload_to: Annotated[To | None, _kept(help="Its memory, if not said.")] = None
 
     def plan(self) -> Plan:
         """The names looked up. Raises UsageError for unknown ones, and for contradictions."""
@@ -125,6 +128,10 @@ class Training:
                 "--offload and --offload-only both say what goes to the host",
                 hint="give one of them",
             )
+        if self.offload_to and not (self.offload or self.offload_only):
+            raise UsageError(
+                "--offload-to says where, and nothing is offloaded", hint="add --offload"
+            )
         return Asked(
             framework=self.framework, precision=self.precision, optimizer=self.optimizer,
             method=self.method, weights=self.weights, rank=self.rank,
@@ -136,6 +143,7 @@ class Training:
             global_batch=self.global_batch, seq=self.seq, kernels=self.kernels,
             loss=self.loss, recompute=self.recompute, every=self.every,
             offload=self.offload_only or ("all" if self.offload else "none"),
+            offload_to=self.offload_to or "cpu",
             imbalance=self.imbalance,
         )  # fmt: skip
 

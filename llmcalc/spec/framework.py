@@ -29,6 +29,23 @@ class Rlhf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Nvme:
+    """How what is kept on NVMe passes through the memory of the host, in numbers."""
+
+    source: Line = (
+        "DeepSpeed 0.18 runtime/zero/offload_config.py, buffer_count 4 and 5, buffer_size 1e8, "
+        "max_in_cpu 1e9; config.py, sub_group_size 1e9"
+    )
+    optimizer_buffers: Few = 4
+    """Each of a sub-group of optimizer states."""
+    sub_group: Length = 10**9
+    weight_buffers: Few = 5
+    weight_buffer: Length = 10**8
+    weights_in_cpu: Length = 10**9
+    """That stay in the host's memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Framework:
     """Constants of one framework, each with its source."""
 
@@ -73,15 +90,17 @@ class Framework:
     quantised_inputs: Few = 0
     """Copies of the input of a quantised product that are kept though it is frozen."""
     keeps_widened: Bool = False
-    """Whether quantised matrices are kept as products saw them, until those are gone back through."""
+    """Whether quantised matrices are kept as products saw them, until the backward pass."""
     peft: Bool = False
     """Whether adapters are PEFT's, which stand beside the layers of a class, not our products."""
     stray_table_gradient: Bool = False
     """Whether the token table beside quantised products has a gradient that no step clears."""
     copies_dealt_out: Bool = False
-    """Whether weights are gathered into buffers and copied from there, gradients likewise (FSDP2)."""
+    """Whether gathered weights, and gradients to deal out, pass through buffers (FSDP2)."""
     prefetched: Few = 1
     """Units of a sharded model that are gathered ahead of the one that computes."""
     rlhf: Rlhf = Rlhf()
+    nvme: Nvme = Nvme()
+    """What offloading to NVMe takes, assumed as DeepSpeed's for others."""
     fitted_on: Length | None = None
     """Rows that the constants were fitted on."""

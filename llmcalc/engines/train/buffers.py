@@ -17,7 +17,7 @@ def gathered(ledger: Ledger, plan: Plan, layers: int | None = None) -> int:
     which the outermost unit holds. FSDP lets go of a layer once it is done, ZeRO-3 as late as it
     may (DeepSpeed, stage3_max_live_parameters).
     """
-    if not (plan.sharded_weights or plan.offload in {"parameters", "all"}):
+    if not (plan.sharded_weights or plan.weights_offloaded):
         return 0
     if plan.sharded_weights and plan.framework.keeps_gathered:
         return _stored(ledger, ledger.sections, plan)

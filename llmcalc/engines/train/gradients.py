@@ -84,7 +84,7 @@ def _own(layer: Section, plan: Plan, done: Done) -> tuple[tuple[Section, ...], i
     own = layer._replace(times=1) if done == "all" else last
     if _dealt_out(plan):
         return (), buffers.whole(own, plan)
-    if not plan.summed:
+    if not plan.summed and not plan.states_offloaded:
         return (own,), 0
     if plan.framework.gradient_of_each_shape:
         return (), 0
@@ -98,7 +98,7 @@ def _dealt_out(plan: Plan) -> bool:
 
 def _apart(plan: Plan) -> bool:
     """Whether a gradient is a tensor of its own before it becomes one that is kept."""
-    return plan.summed or _dealt_out(plan)
+    return plan.summed or plan.states_offloaded or _dealt_out(plan)
 
 
 def _waiting(rank: Ledger, plan: Plan) -> int:

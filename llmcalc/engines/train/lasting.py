@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import weights
+from llmcalc.engines.train.offload import FLOAT32, Kept, kept
 from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.train.states import state_bytes
 from llmcalc.engines.train.trained import Tensor, trained
@@ -28,8 +29,8 @@ class Lasting:
     """16-bit copies that exist while a step computes."""
     stepping: int
     """What exists only while the optimizer steps."""
-    on_host: int
-    """Bytes that are kept in the memory of the host instead."""
+    away: Kept
+    """What is kept beside the GPU instead."""
 
 
 def lasting(ledger: Ledger, plan: Plan) -> Lasting:
@@ -38,16 +39,15 @@ def lasting(ledger: Ledger, plan: Plan) -> Lasting:
     held = plan.stages_held * weights_bytes(ledger, plan, found)
     states = _states(found, plan)
     masters = _each(found, plan, "master_weights")
-    away = _on_host(plan, weights=held, states=states + masters)
-    stays = plan.offload in {"none", "parameters"}
+    stays = not plan.states_offloaded
     return Lasting(
-        weights=0 if plan.offload in {"parameters", "all"} else held,
+        weights=0 if plan.weights_offloaded else held,
         gradients=plan.stages_held * gradient_bytes(found, plan),
         master_weights=masters if stays else 0,
         optimizer=states if stays and not plan.optimizer.paged else 0,
         copies=_each(found, plan, "copies", dealt="weights"),
         stepping=_stepping(found, plan) if stays else 0,
-        on_host=away,
+        away=_away(found, plan, weights=held, states=states, masters=masters),
     )
 
 
@@ -73,6 +73,8 @@ def _each(found: tuple[Tensor, ...], plan: Plan, part: str, dealt: str = "") -> 
 
 def gradient_bytes(found: tuple[Tensor, ...], plan: Plan) -> int:
     """Bytes of the gradients of some tensors, or the largest one where each is used up at once."""
+    if plan.states_offloaded:
+        return 0
     if plan.optimizer.in_backward:
         return max((one.numel for one in found), default=0) * plan.recipe.gradients
     return _each(found, plan, "gradients")
@@ -100,6 +102,17 @@ def _stepping(found: tuple[Tensor, ...], plan: Plan) -> int:
     return more
 
 
-def _on_host(plan: Plan, *, weights: int, states: int) -> int:
-    moved = states if plan.offload in {"optimizer", "all"} or plan.optimizer.paged else 0
-    return moved + (weights if plan.offload in {"parameters", "all"} else 0)
+def _away(
+    found: tuple[Tensor, ...], plan: Plan, *, weights: int, states: int, masters: int
+) -> Kept:
+    """With the optimizer's states go masters and gradients, in float32 if it widens them."""
+    if plan.optimizer.paged and not plan.states_offloaded:
+        return Kept(host=states)
+    dealt_out = "optimizer" in SHARDED[plan.sharding]
+    numbers = sum(-(-one.total // one.ranks) if dealt_out else one.total for one in found)
+    gradients = numbers * (FLOAT32 if plan.recipe.stepping else plan.recipe.gradients)
+    return kept(
+        plan.offload_to, plan.framework.nvme, trained=numbers, computed=plan.recipe.computed,
+        states=states + masters + gradients if plan.states_offloaded else 0,
+        weights=weights if plan.weights_offloaded else 0,
+    )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from llmcalc.blueprint.keeping.tensor import FROZEN, TRAINED, Frozen, Kernel
 from llmcalc.blueprint.parallel import Parallel
+from llmcalc.engines.train.offload import To
 from llmcalc.engines.training import Sharding
 from llmcalc.spec.framework import Framework, Losses
 from llmcalc.spec.optimizer import Optimizer
@@ -81,6 +82,8 @@ class Plan:
     every: int = 1
     """Layers that are computed again together."""
     offload: Offload = "none"
+    """What is kept beside the GPU; the optimizer's states take their gradients with them."""
+    offload_to: To = "cpu"
     imbalance: float = 1.0
     """Tokens of the busiest expert rank over those of a balanced one, capacity included."""
 
@@ -117,6 +120,16 @@ class Plan:
         """Whether what is gathered and dealt out is copied in and out of buffers, as by FSDP2."""
         dealt_out = self.sharding == "fsdp" and self.adapters is None
         return dealt_out and self.framework.copies_dealt_out
+
+    @property
+    def states_offloaded(self) -> bool:
+        """Whether optimizer states, masters and gradients are kept beside the GPU."""
+        return self.offload in {"optimizer", "all"}
+
+    @property
+    def weights_offloaded(self) -> bool:
+        """Whether weights are."""
+        return self.offload in {"parameters", "all"}
 
     @property
     def summed(self) -> bool:

@@ -48,9 +48,9 @@ def test_a_gradient_that_is_used_up_at_once_is_the_largest_one() -> None:
 def test_paged_and_offloaded_states_are_on_the_host() -> None:
     (paged,) = _lines(optimizer="paged-adamw")
     (moved,) = _lines(offload="optimizer")
-    assert (paged.lasting.optimizer, paged.lasting.on_host >= 8 * N) == (0, True)
+    assert (paged.lasting.optimizer, paged.lasting.away.host >= 8 * N) == (0, True)
     assert (moved.lasting.optimizer, moved.lasting.master_weights) == (0, 0)
-    assert moved.lasting.on_host == (8 + 4) * N
+    assert moved.lasting.away.host == (8 + 4 + 2) * N  # gradients go with them
 
 
 def test_zero_3_gathers_a_layer_ahead_and_the_ends() -> None:
