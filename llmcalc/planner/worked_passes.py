@@ -88,7 +88,7 @@ def _layers(rank: Ledger, plan: Plan, one: int) -> None:
     """What each kind of layer keeps, and all of them of one micro-batch."""
     terms, sizes = list[str](), dict[str, Number]()
     for section in rank.sections:
-        name, again = symbol("kept_by", section.name), plan.recompute == "full"
+        name, again = symbol("kept_by_one", section.name), plan.recompute == "full"
         if again and section.kind in activations.LAYERS:
             name, times = symbol(section.name, "input"), -(-section.times // plan.every)
             told(name, lambda section=section: activations.stream_bytes(section, plan))  # type: ignore[misc]
@@ -120,7 +120,7 @@ def _layer(section: Section, plan: Plan) -> int:
     if rest := whole - sum(terms.values()):
         terms["adapters" if plan.adapters else "joined_projection"] = rest
     if terms:
-        record_sum(symbol("kept_by", section.name), terms, "bytes", "modelled")
+        record_sum(symbol("kept_by_one", section.name), terms, "bytes", "modelled")
     return whole
 
 
