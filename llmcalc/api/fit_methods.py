@@ -39,8 +39,9 @@ def fit_catalog_methods(wanted: Filter, asked: Sequence[Asked], gpu: GpuSpec) ->
     found = [_largest(every, method) for method in asked]
     placed = [one for _, one in found if one]
     shown = tables.largest([method.method for method in asked], found)
-    told = report(placed, asked, gpu, shown, strict=False)
-    return replace(told, warnings=tuple(problem.message for problem in problems))
+    answer = report(placed, asked, gpu, shown, strict=False)
+    told = (problem.message for problem in problems)
+    return replace(answer, warnings=(*answer.warnings, *told))
 
 
 def _largest(every: Sequence[Trained], method: Asked) -> tables.Settled:

@@ -11,6 +11,7 @@ from llmcalc.api.fit import ORDER, FitResult
 from llmcalc.api.fit_train_result import TrainFitResult, assumed, result
 from llmcalc.api.plans import Asked
 from llmcalc.api.selection import Filter, selected
+from llmcalc.api.train_rules import Said, idle
 from llmcalc.api.trained import Trained
 from llmcalc.engines.capacity import capacity
 from llmcalc.errors import LlmcalcError
@@ -39,7 +40,7 @@ def fits_training(
     """Named models, each with its parts and advice."""
     placed = sorted((Trained(card, asked, capacity(gpu).bytes) for card in cards), key=_rank)
     for one in placed:
-        one.needs.explain()
+        one.explain()
     return report(placed, [asked], gpu, tables.named(placed), strict=strict)
 
 
@@ -53,7 +54,8 @@ def fit_catalog_training(
     placed = sorted((Trained(card, asked, offered) for card in cards), key=_rank)
     shown = tables.overview(placed, everything=everything)
     found = report(placed, [asked], gpu, shown, strict=strict)
-    return replace(found, warnings=tuple(problem.message for problem in problems))
+    told = (problem.message for problem in problems)
+    return replace(found, warnings=(*found.warnings, *told))
 
 
 def report(
@@ -75,6 +77,7 @@ def report(
         results=Deferred(lambda: [result(one, gpu) for one in placed]),
         tables=shown,
         assumptions=tuple(f"{name} {value}" for name, value in shared.items()),
+        warnings=idle(Said(training=asked[0], card=placed[0].card, gpu=gpu)) if placed else (),
         exit_code=6 if strict and any(one.verdict == "no" for one in placed) else 0,
     )
 

@@ -39,6 +39,10 @@ class Way:
 
     def squeezed(self, start: Change, levers: Sequence[Lever]) -> Change | None:
         """The start with as few of the levers as are enough, the cheaper ones first."""
+        if self.enough(start):
+            return start
+        if self.one.needs_of(start.then(*levers).asked).line.lasting.weights > self.one.capacity:
+            return None  # no lever makes weights smaller than all of them do
         pulled: list[Lever] = []
         while not self.enough(start.then(*pulled)):
             left = (one for one in levers if one not in pulled)
@@ -84,10 +88,7 @@ def ways(one: Trained) -> tuple[Change, ...]:
 
 def cheapest(one: Trained) -> Change | None:
     """The fewest changes within the method after which it fits; None where none do."""
-    start = Change(asked=one.asked)
-    if one.needs_of(start.then(*LEVERS).asked).line.lasting.weights > one.capacity:
-        return None
-    return Way(one=one, worth=("fits",)).squeezed(start, LEVERS)
+    return Way(one=one, worth=("fits",)).squeezed(Change(asked=one.asked), LEVERS)
 
 
 def _found(way: Way, start: Change) -> Iterator[Change | None]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from llmcalc.api.plans import Asked, lowered, plan
+from llmcalc.api.targets import placed
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import params
 from llmcalc.engines.largest import largest
@@ -15,6 +16,7 @@ from llmcalc.engines.train.trained import count
 from llmcalc.formula import quietly
 from llmcalc.planner.fit import COMFORT, Verdict
 from llmcalc.planner.training import Needs, needed_by
+from llmcalc.planner.worked import explain
 from llmcalc.spec.card import ModelCard
 
 Limit = Literal["states", "activations", "logits", "buffers", "context"]
@@ -47,6 +49,10 @@ class Trained:
         other = Trained(self.card, asked, self.capacity, self.ledger)
         other._adapted = self._adapted
         return other
+
+    def explain(self) -> None:
+        """Record the worked solution of what it needs as asked."""
+        explain(self.ledger, self._plan(self.asked), self.needs)
 
     @cached_property
     def params(self) -> int:
@@ -118,4 +124,10 @@ class Trained:
 
     def _plan(self, asked: Asked) -> Plan:
         """The plan with adapters beside the products of this model, which are looked up once."""
-        return plan(asked)
+        found = plan(asked)
+        if found.adapters is None:
+            return found
+        if self._adapted is None:
+            self._adapted = placed(found, self.card, self.ledger).adapters
+        assert self._adapted is not None  # noqa: S101  a plan with adapters keeps them
+        return replace(found, adapters=replace(found.adapters, pairs=self._adapted.pairs))
