@@ -10,7 +10,7 @@ from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import weights
 from llmcalc.engines.train.passes import Moment
 from llmcalc.engines.train.plan import Plan
-from llmcalc.engines.train.states import state_bytes
+from llmcalc.engines.train.states import states_of
 from llmcalc.engines.train.trained import Tensor, trained
 from llmcalc.engines.training import SHARDED, held_bytes
 from llmcalc.formula import quietly, record, recording
@@ -59,9 +59,9 @@ def _moments(found: tuple[Tensor, ...], plan: Plan, held: int) -> None:
     for number, (one, times) in enumerate(alike.items(), 1):
         name = f"moments_{number}"
         shape = " × ".join(f"{side:,}" for side in one.shape)
-        told(name, lambda one=one: state_bytes(one, plan.optimizer, plan.recipe), shape)  # type: ignore[misc]
+        told(name, lambda one=one: states_of(one, plan), shape)  # type: ignore[misc]
         with quietly():
-            sizes[name] = state_bytes(one, plan.optimizer, plan.recipe)
+            sizes[name] = states_of(one, plan)
         terms[one.ranks if _shared(plan, "optimizer") else 1].append(f"{times} · {name}")
     text = " + ".join(
         f"ceil(({' + '.join(each)}) / {ranks})" for ranks, each in terms.items() if each

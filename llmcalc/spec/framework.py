@@ -10,7 +10,7 @@ from llmcalc.spec.limits import Alias, Bool, Few, Length, Line, Name, Range
 Share = Annotated[float, Range(0, 1)]
 Buffer = Annotated[int, Range(0, 2**40)]
 Kernels = Literal["eager", "sdpa", "fused"]
-Losses = Literal["eager", "shifted", "plain", "chunked", "fused", "linear"]
+Losses = Literal["eager", "shifted", "plain", "chunked", "fused", "linear", "cut"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,8 @@ class Framework:
     """Whether one 16-bit gradient of each shape of matrix is held beside the main gradients."""
     foreach: Few = 1
     """Moments more that the optimizer step makes of all tensors at once: none where it is fused."""
+    wide_table_states: Bool = False
+    """Whether 8-bit optimizers keep 32-bit states of token tables."""
     adapter_dropout: Bool = True
     """Whether adapters see a dropped-out copy of their input, which is kept with its mask."""
     keeps_gathered: Bool = False

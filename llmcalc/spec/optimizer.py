@@ -23,6 +23,8 @@ class Optimizer:
     """States in 8 bits, so many of which share a float32 scale; None: in the recipe's width."""
     smallest: WidthOrZero = 0
     """Tensors with fewer elements keep float32 states where others have 8 bits."""
+    wide: Bool = False
+    """States are in float32 whatever the recipe."""
     factored: Bool = False
     """One state of matrices is a float32 sum of each row and each column instead."""
     rank: Width | None = None

@@ -8,7 +8,7 @@ from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import weights
 from llmcalc.engines.train.offload import FLOAT32, Kept, kept
 from llmcalc.engines.train.plan import Plan
-from llmcalc.engines.train.states import state_bytes
+from llmcalc.engines.train.states import states_of
 from llmcalc.engines.train.trained import Tensor, trained
 from llmcalc.engines.training import SHARDED, held_bytes
 
@@ -85,7 +85,7 @@ def _states(found: tuple[Tensor, ...], plan: Plan) -> int:
     shared = "optimizer" in SHARDED[plan.sharding]
     for one in found:
         ranks = one.ranks if shared else 1
-        each = state_bytes(one, plan.optimizer, plan.recipe) * one.times
+        each = states_of(one, plan) * one.times
         sizes[ranks] = sizes.get(ranks, 0) + each
     return sum(-(-size // ranks) for ranks, size in sizes.items())
 

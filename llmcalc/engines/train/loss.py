@@ -38,6 +38,9 @@ LOSSES: dict[Losses, LossBytes] = {
     # The same in one kernel that makes the head's gradient in the forward pass: at the end that,
     # its scaled copy and the one it is added to (Liger fused_linear_cross_entropy.py).
     "linear": LossBytes(10, 14, whole=False, heads=3),
+    # No logit is written at all; the head's gradient is made before it is added to another (Wijmans
+    # et al., arXiv:2411.09009, section 4; llmcalc/measurements/training_memory.tsv me0736).
+    "cut": LossBytes(0, 0, whole=False, heads=1),
 }
 FLOAT32: dict[Losses, LossBytes] = {
     "eager": LossBytes(8, 12, result=4),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.train.trained import Tensor
 from llmcalc.formula import formula
 from llmcalc.spec.optimizer import Optimizer
@@ -47,15 +48,24 @@ def projected_bytes(*, moments: int, r: int, long: int, short: int, bytes: int) 
     return (moments * r * long + r * short) * bytes
 
 
-def state_bytes(tensor: Tensor, optimizer: Optimizer, recipe: Recipe) -> int:
-    """Bytes of the states of one tensor."""
+def states_of(tensor: Tensor, plan: Plan) -> int:
+    """Bytes of the states of one tensor under a plan."""
+    wide = plan.framework.wide_table_states
+    return state_bytes(tensor, plan.optimizer, plan.recipe, wide_tables=wide)
+
+
+def state_bytes(
+    tensor: Tensor, optimizer: Optimizer, recipe: Recipe, *, wide_tables: bool = False
+) -> int:
+    """Bytes of the states of one tensor; those of tables may be in 32 bits among 8-bit ones."""
     size, moments = tensor.numel, optimizer.moments
     if tensor.matrix and optimizer.matrix_moments is not None:
         moments = optimizer.matrix_moments
     if optimizer.factored and len(tensor.shape) > 1:
         *_, rows, columns = tensor.shape
         return _int(factored_bytes(matrices=size // (rows * columns), rows=rows, columns=columns))
-    if optimizer.block and size >= optimizer.smallest:
+    narrow = size >= optimizer.smallest and not (wide_tables and tensor.table)
+    if optimizer.block and narrow:
         return _int(blockwise_bytes(moments=moments, N=size, block=optimizer.block))
     if optimizer.rank and tensor.matrix:
         *_, rows, columns = tensor.shape
@@ -65,7 +75,8 @@ def state_bytes(tensor: Tensor, optimizer: Optimizer, recipe: Recipe) -> int:
                 moments=moments, r=optimizer.rank, long=long, short=short, bytes=recipe.moment
             )
             return _int(each) * (size // (rows * columns))
-    width = WIDE if optimizer.block or optimizer.factored else recipe.moment
+    wide = optimizer.block or optimizer.factored or optimizer.wide
+    width = WIDE if wide else recipe.moment
     return _int(moment_bytes(moments=moments, N=size, bytes=width))
 
 

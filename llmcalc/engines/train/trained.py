@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
-from llmcalc.blueprint.operations import GroupedMatmul, Ledger, Matmul, Operation
+from llmcalc.blueprint.operations import Gather, GroupedMatmul, Ledger, Matmul, Operation
 from llmcalc.blueprint.weight import Weight
 from llmcalc.engines.train.plan import Adapters, Pair, Plan
 
@@ -23,6 +23,8 @@ class Tensor(NamedTuple):
     """Whether it is a matrix of a layer, of which some optimizers remember less."""
     ranks: int
     """Data ranks among which its states may be dealt out."""
+    table: bool = False
+    """Whether rows of it are looked up."""
 
     @property
     def numel(self) -> int:
@@ -60,7 +62,8 @@ def _learned(ledger: Ledger, plan: Plan) -> Iterator[Tensor]:
             for weight in _weights(operation):
                 if weight.learned:
                     inner = section.kind not in {"first", "last"} and len(weight.shape) > 1
-                    yield Tensor(weight.shape, section.times, inner, ranks_of(weight, plan))
+                    ranks, table = ranks_of(weight, plan), isinstance(operation, Gather)
+                    yield Tensor(weight.shape, section.times, inner, ranks, table)
 
 
 def _adapted(ledger: Ledger, plan: Plan) -> Iterator[Tensor]:
@@ -70,7 +73,8 @@ def _adapted(ledger: Ledger, plan: Plan) -> Iterator[Tensor]:
         for operation in section.operations:
             for weight in _weights(operation):
                 if TABLES.get(weight.component) in adapters.trained and len(weight.shape) > 1:
-                    yield Tensor(weight.shape, section.times, False, plan.shard_ranks)
+                    table = isinstance(operation, Gather)
+                    yield Tensor(weight.shape, section.times, False, plan.shard_ranks, table)
             if section.stream != "tower":
                 for shape in factors(operation, adapters):
                     yield Tensor(shape, section.times, len(shape) > 1, plan.shard_ranks)
