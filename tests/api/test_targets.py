@@ -59,6 +59,11 @@ def test_adapters_are_as_many_as_peft_makes_on_the_class(row: dict[str, str]) ->
         # PEFT 0.19.2's MetaMathQA table, rank 32 on q_proj and v_proj, and 10 on the MLP.
         ("llama3.2-3b", "q_proj,v_proj", 64, 18_350_080),
         ("llama3.2-3b", "up_proj,gate_proj,down_proj", 10, 9_461_760),
+        # A log of qlora.py on LLaMA-7B, which has these shapes: "trainable params: 79953920.0", for
+        # it halves the count of 4-bit models.
+        ("llama2-7b", "all-linear", 64, 2 * 79_953_920),
+        # https://github.com/ymcui/Chinese-LLaMA-Alpaca/issues/189, LLaMA-7B.
+        ("llama2-7b", "q_proj,v_proj", 8, 4_194_304),
         # A log of microsoft/phi-3-mini-4k-instruct: 3,846,245,376 parameters, these among them.
         ("phi-3-mini", "all-linear", 16, 25_165_824),
     ],

@@ -51,6 +51,13 @@ def test_dora_adds_one_number_an_output() -> None:
     assert dora - lora == 32 * 4096
 
 
+def test_dora_trains_as_many_numbers_as_peft_prints() -> None:
+    """Row me0290, PEFT's MetaMathQA table: rank 32, q_proj and v_proj of Llama 3.2 3B."""
+    named = frozenset({"q_proj", "v_proj"})
+    found = _trained("llama3.2-3b", method="dora", rank=32, targets=named, framework="peft")
+    assert found == 9_289_728
+
+
 def test_all_of_a_model_is_trained_without_adapters() -> None:
     assert _trained("llama2-7b") == 6_738_415_616
 
