@@ -14,8 +14,8 @@ USUAL = Asked()
 
 FLAGS = (
     ("-n", "gpus"), ("--shard", "shard"), ("-b", "micro_batch"), ("-s", "seq"),
-    ("--framework", "framework"), ("--precision", "precision"), ("--optimizer", "optimizer"),
-    ("--rank", "rank"), ("--recompute", "recompute"), ("--loss", "loss"),
+    ("--framework", "framework"), ("--rank", "rank"), ("--recompute", "recompute"),
+    ("--loss", "loss"), ("--optimizer", "optimizer"), ("--precision", "precision"),
 )  # fmt: skip
 """Options of `train` and `fit` alike, and what they say."""
 
