@@ -12,6 +12,7 @@ from llmcalc.api.rlhf_models import Cast, held, method, model
 from llmcalc.api.rlhf_result import RlhfResult, RolePerGpu, RoleRow, StretchRow
 from llmcalc.api.rlhf_run import Pace, Run, checked
 from llmcalc.api.rlhf_time import RlhfTime, rlhf_time
+from llmcalc.api.train_rules import runs_on
 from llmcalc.engines import params as counting
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.rlhf.member import Member
@@ -35,6 +36,7 @@ def rlhf(run: Run, *, gpu: GpuSpec | None = None) -> Report:
     the algorithm does not need.
     """
     run = checked(run)
+    runs_on(gpu, run.plan.recipe)
     offered = capacity(gpu).bytes if gpu else None
     with quietly():
         parts = _members(run)

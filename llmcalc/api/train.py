@@ -13,9 +13,9 @@ from llmcalc.api.request import within_limit
 from llmcalc.api.targets import placed, torn
 from llmcalc.api.train_assumptions import assumed
 from llmcalc.api.train_held import held
+from llmcalc.api.train_rules import runs_on
 from llmcalc.api.train_time import Asked, TrainTime, train_time
 from llmcalc.blueprint.operations import Ledger
-from llmcalc.catalog.measured_gpu import VENDOR
 from llmcalc.engines import params as counting
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.train.passes import Moment, Phase
@@ -146,8 +146,7 @@ def train(
     does not allow, UsageError where what is asked of the run makes no sense.
     """
     within_limit(card, plan.seq, option="--seq", force=force)
-    if gpu is not None:
-        _runs_on(gpu, plan)
+    runs_on(gpu, plan.recipe)
     if gpu is None and asked != NOTHING:
         raise UsageError("a run takes time on a GPU", hint="name it: --gpu h100")
     ledger = lowered(card, plan.framework)
@@ -185,15 +184,6 @@ def train(
         command="train", results=(result,), tables=tables.tables(result, chart=chart),
         assumptions=tuple(f"{name}: {value}" for name, value in result.assumptions.items()),
     )  # fmt: skip
-
-
-def _runs_on(gpu: GpuSpec, plan: Plan) -> None:
-    """Refuse FP8 where a device has none; a measurement does not tell."""
-    if plan.recipe.inputs == 1 and gpu.compute.fp8 is None and gpu.vendor != VENDOR:
-        raise ImpossibleError(
-            f"{gpu.name} does not multiply in FP8: its spec has no such rate",
-            hint="leave --precision out, or name a GPU that does, as h100",
-        )
 
 
 def _timed(

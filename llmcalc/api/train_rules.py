@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from llmcalc.api.targets import narrowest, placed
 from llmcalc.catalog.data import quantization
+from llmcalc.catalog.measured_gpu import VENDOR
 from llmcalc.engines.steptime.machine import node_of
-from llmcalc.errors import UsageError
+from llmcalc.errors import ImpossibleError, UsageError
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
 from llmcalc.spec.parts import Moe
+from llmcalc.spec.recipe import Recipe
 
 if TYPE_CHECKING:
     from llmcalc.api.plans import Asked
@@ -69,6 +71,15 @@ def refuse_clashes(asked: Asked) -> None:
     for one in CLASHES:
         if one.meets(asked):
             raise UsageError(one.message(asked), hint=one.hint)
+
+
+def runs_on(gpu: GpuSpec | None, recipe: Recipe) -> None:
+    """Refuse FP8 where a GPU has none; a measurement does not tell. Raises ImpossibleError."""
+    if gpu and recipe.inputs == 1 and gpu.compute.fp8 is None and gpu.vendor != VENDOR:
+        raise ImpossibleError(
+            f"{gpu.name} does not multiply in FP8: its spec has no such rate",
+            hint="leave --precision out, or name a GPU that does, as h100",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
