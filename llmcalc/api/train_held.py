@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from llmcalc.blueprint.operations import GroupedMatmul, Ledger
 from llmcalc.engines.capacity import capacity
+from llmcalc.engines.train.activations import LAYERS, again
 from llmcalc.engines.train.plan import Adapters, Plan
 from llmcalc.engines.training import SHARDED
 from llmcalc.spec.gpu import GpuSpec
@@ -20,7 +21,7 @@ def held(ledger: Ledger, plan: Plan, gpu: GpuSpec | None) -> dict[str, str | int
         "micro-batches a step": plan.micro_batches,
         "kernels": plan.kernels,
         "loss": plan.loss,
-        "recompute": plan.recompute,
+        "recompute": _recompute(ledger, plan),
         "dealt out": _dealt_out(plan),
         "not counted": "fragmentation beyond the allocator's reserve",
     }
@@ -31,6 +32,14 @@ def held(ledger: Ledger, plan: Plan, gpu: GpuSpec | None) -> dict[str, str | int
     if gpu:
         named["capacity"] = capacity(gpu).basis
     return named
+
+
+def _recompute(ledger: Ledger, plan: Plan) -> str:
+    """What is computed again; that of scores saves nothing where no kernel keeps them."""
+    saved = any(again(one, plan) for one in ledger.sections if one.kind in LAYERS)
+    if plan.recompute == "selective" and not saved:
+        return f"selective, which saves nothing: {plan.kernels} kernels keep no scores"
+    return plan.recompute
 
 
 def _dealt_out(plan: Plan) -> str:

@@ -234,3 +234,20 @@ def test_the_time_of_a_step_is_worked_out_by_name() -> None:
     assert told["compute"].result == found.time.parts["compute"]
     assert told["compute"].result == 4 * told["compute_of_a_micro_batch"].result
     assert "utilisation" not in told
+
+
+@pytest.mark.parametrize(
+    ("name", "kernels", "nothing"),
+    [("llama3-8b", "sdpa", True), ("llama3-8b", "eager", False), ("gpt-oss-20b", "sdpa", False)],
+)
+def test_computing_scores_again_says_where_it_saves_nothing(
+    name: str, kernels: Any, *, nothing: bool
+) -> None:
+    """Scores are kept by plain products, and where sinks are learned."""
+    plain, again = (
+        train(card(name), plan(Asked(kernels=kernels, recompute=one))).results[0]
+        for one in ("none", "selective")
+    )
+    kept = [one.timeline[0].activations for one in (plain, again)]
+    assert (kept[0] == kept[1]) == nothing
+    assert ("saves nothing" in str(again.assumptions["recompute"])) == nothing
