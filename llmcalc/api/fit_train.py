@@ -9,9 +9,9 @@ from typing import Any
 from llmcalc.api import fit_train_tables as tables
 from llmcalc.api.fit import ORDER, FitResult
 from llmcalc.api.fit_train_result import TrainFitResult, assumed, result
-from llmcalc.api.plans import Asked
+from llmcalc.api.plans import Asked, plan
 from llmcalc.api.selection import Filter, selected
-from llmcalc.api.train_rules import Said, idle
+from llmcalc.api.train_rules import Said, idle, runs_on
 from llmcalc.api.trained import Trained
 from llmcalc.engines.capacity import capacity
 from llmcalc.errors import LlmcalcError
@@ -66,7 +66,12 @@ def report(
     *,
     strict: bool,
 ) -> Report:
-    """Results with their tables, and what is taken for granted in all that was asked."""
+    """Results with their tables, and what is taken for granted in all that was asked.
+
+    Raises ImpossibleError where the GPU does not compute in the precision.
+    """
+    for each in asked:
+        runs_on(gpu, plan(each).recipe)
     first, *others = (assumed(one, gpu) for one in asked)
     shared = {
         name: value for name, value in first.items()

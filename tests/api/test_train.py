@@ -173,9 +173,7 @@ def test_a_framework_that_nobody_measured_has_the_band_of_all_others() -> None:
         ("llama3-8b", {"framework": "litgpt", "method": "lora"}, "litgpt, lora"),
         ("llama3-8b", {"framework": "megatron-lm"}, "megatron-lm, full"),
         ("mixtral-8x7b", {"framework": "megatron-lm"}, "megatron-lm, full, experts"),
-        # axolotl, unsloth and llama-recipes stand for it; of full training only with experts.
-        ("llama3-8b", {"framework": "huggingface"}, "huggingface, full, experts"),
-        ("llama3-8b", {"framework": "huggingface", "method": "qlora"}, "huggingface, qlora"),
+        # DeepSpeed's one row is of a model with experts.
         ("llama3-8b", {"framework": "deepspeed"}, "deepspeed, full, experts"),
     ],
 )
