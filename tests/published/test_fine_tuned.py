@@ -22,7 +22,7 @@ NAMES = (
 
 
 TABLES = "PEFT (prepare_model_for_kbit_training) widens both tables to float32"
-LOGITS = "between these lengths 24 GB hold 9,713 tokens more: 17 bytes a logit, where we say 12"
+LOGITS = "from 24 to 48 GB the length grows by 9,713 tokens: 17 bytes a logit, where we say 12"
 MISSED = {
     "u48-70b": f"{TABLES}: 4.2 GB more",
     "u12-twice": f"{TABLES}: 2.1 GB more; {LOGITS}",
