@@ -101,7 +101,7 @@ def rows(memory: str) -> Iterator[Measured]:
 
 
 def _short(case: TrainingCase) -> bool:
-    return case.gpus == 1 and case.seq <= SHORT and case.method == "lora" and not case.trained
+    return case.gpus == 1 and case.seq <= SHORT and case.method != "full" and not case.trained
 
 
 def reserve(framework: str) -> tuple[float, int]:
@@ -160,8 +160,9 @@ def main() -> None:
     for name in ("fsdp-qlora", "torchtune"):
         share, n = reserve(name)
         print(f"{name} reserve: {share} (n = {n})")
-    size, n = context("qwen")
-    print(f"qwen context: {size} ({size / GIB:.2f} GiB, n = {n})")
+    for name in ("qwen", "qwen-deepspeed"):
+        size, n = context(name)
+        print(f"{name} context: {size} ({size / GIB:.2f} GiB, n = {n})")
     for name, method, field in CHOICES:
         errors = choice(name, method, field)
         said = ", ".join(f"{value} {error:.1%}" for value, error in errors.items())

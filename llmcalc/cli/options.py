@@ -12,7 +12,7 @@ from llmcalc.cli.complete import gpu_names, model_names
 Method = Literal["full", "lora", "qlora", "dora"]
 """How a model is trained."""
 Sharding = Literal["ddp", "zero1", "zero2", "zero3", "fsdp"]
-Losses = Literal["eager", "shifted", "plain", "chunked", "fused", "linear"]
+Losses = Literal["eager", "shifted", "plain", "chunked", "fused", "linear", "cut"]
 Recompute = Literal["none", "selective", "full"]
 Offload = Literal["optimizer", "parameters"]
 

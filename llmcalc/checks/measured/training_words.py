@@ -34,15 +34,16 @@ FRAMEWORKS: tuple[tuple[str, str], ...] = (
     ("litgpt", "litgpt"), ("torchtune", "torchtune"), ("torchtitan", "torchtitan"),
     ("deepspeed", "deepspeed"), ("ms-swift deepspeed", "deepspeed"),
     ("qwen", "qwen"), ("hf", "huggingface"), ("ms-swift", "huggingface"),
-    ("axolotl", "huggingface"), ("fsdp_qlora", "fsdp-qlora"), ("llama-recipes", "huggingface"),
+    ("axolotl", "axolotl"), ("fsdp_qlora", "fsdp-qlora"), ("llama-recipes", "huggingface"),
     ("unsloth", "huggingface"), ("llama-factory", "huggingface"),
 )  # fmt: skip
 """Starts of what a column `framework` says."""
 
 _TARGETS = {
     "w1": "up", "w2": "gate", "self_attn": "attention", "all": "all-linear",
-    "linear": "all-linear",
+    "linear": "all-linear", "attn.c_proj": "c_proj",
 }  # fmt: skip
+"""The one with a dot stands for both of Qwen's: its finetune.py never had but c_proj."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

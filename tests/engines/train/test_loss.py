@@ -90,6 +90,18 @@ def test_a_loss_that_projects_makes_the_head_s_gradient_itself() -> None:
         assert ours + around == pytest.approx(size, rel=0.1)
 
 
+def test_a_cut_loss_writes_no_logit() -> None:
+    """Of 16,384 tokens and 248,320 words: the head, its gradient and one more, hidden states twice.
+
+    Published: 3.09 GB (me0736); all logits in 16 bits alone would be 8.1 GB.
+    """
+    tokens, vocabulary, width = 16_384, 248_320, 2048
+    ours = loss.backward("cut", loss.Head(tokens, vocabulary, width))
+    around = 2 * 2 * vocabulary * width + 2 * 2 * tokens * width
+    assert ours + around == pytest.approx(3.09e9, rel=0.05)
+    assert loss.forward("cut", loss.Head(tokens, vocabulary, width, trained=False)) == 0
+
+
 def test_a_frozen_head_has_no_gradient() -> None:
     trained, frozen = (
         loss.backward("linear", loss.Head(TOKENS, V, D, trained)) for trained in (True, False)
