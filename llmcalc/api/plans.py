@@ -28,7 +28,7 @@ RANK = 16
 TARGETS = ("all-linear",)
 TABLES = ("embedding", "head")
 """What is trained whole beside adapters."""
-UNFUSED: dict[Losses, Losses] = {"fused": "eager", "linear": "eager"}
+UNFUSED: dict[Losses, Losses] = {"fused": "eager", "linear": "eager", "cut": "eager"}
 """What stands in for a fused loss where kernels are plain."""
 
 
