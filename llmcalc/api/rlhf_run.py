@@ -138,10 +138,10 @@ def _sensible(pace: Pace) -> None:
         iterations=1 if pace.iterations is None else pace.iterations,
     )  # fmt: skip
     if pace.price is not None and not 0 <= pace.price < inf:
-        raise UsageError(
+        raise ImpossibleError(
             f"--price {pace.price} is below 0, or no number", hint="of one GPU for an hour, as 2.5"
         )
     if pace.network_gb_s is not None and not 0 < pace.network_gb_s < inf:
-        raise UsageError(
+        raise ImpossibleError(
             f"--network {pace.network_gb_s} is not above 0", hint="GB/s of each GPU, as 50"
         )

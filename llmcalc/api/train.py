@@ -13,7 +13,7 @@ from llmcalc.api.request import within_limit
 from llmcalc.api.targets import placed, torn
 from llmcalc.api.train_assumptions import assumed
 from llmcalc.api.train_held import held
-from llmcalc.api.train_rules import runs_on
+from llmcalc.api.train_rules import cut_whole, runs_on
 from llmcalc.api.train_time import Asked, TrainTime, train_time
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import params as counting
@@ -150,6 +150,7 @@ def train(
     if gpu is None and asked != NOTHING:
         raise UsageError("a run takes time on a GPU", hint="name it: --gpu h100")
     ledger = lowered(card, plan.framework)
+    cut_whole(ledger, plan)
     plan = placed(plan, card, ledger)
     with quietly():
         total, trainable = counting.count(ledger).total, count(ledger, plan)

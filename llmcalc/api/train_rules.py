@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from llmcalc.api.targets import narrowest, placed
+from llmcalc.blueprint.operations import Ledger
 from llmcalc.catalog.data import quantization
 from llmcalc.catalog.measured_gpu import VENDOR
 from llmcalc.engines.steptime.machine import node_of
+from llmcalc.engines.train.plan import Plan
 from llmcalc.errors import ImpossibleError, UsageError
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
@@ -55,6 +57,11 @@ CLASHES: tuple[Clash, ...] = (
         lambda asked: asked.weights is not None and quantization(asked.weights).adapters is None,
     ),
     Clash(
+        lambda asked: f"--vpp cuts stages for the interleaved schedule, not for {asked.schedule}",
+        "leave out --vpp, or --schedule",
+        lambda asked: asked.vpp > 1 and asked.schedule not in {None, "interleaved", "dualpipe"},
+    ),
+    Clash(
         lambda asked: f"qlora quantises the frozen weights, and {asked.weights} does not",
         "--method lora leaves them as they are",
         lambda asked: (
@@ -79,6 +86,15 @@ def runs_on(gpu: GpuSpec | None, recipe: Recipe) -> None:
         raise ImpossibleError(
             f"{gpu.name} does not multiply in FP8: its spec has no such rate",
             hint="leave --precision out, or name a GPU that does, as h100",
+        )
+
+
+def cut_whole(ledger: Ledger, plan: Plan) -> None:
+    """Refuse more pieces than a stage has layers. Raises ImpossibleError."""
+    layers = -(-len(ledger.order) // plan.parallel.pp)
+    if plan.parallel.pp > 1 and plan.vpp > layers:
+        raise ImpossibleError(
+            f"--vpp {plan.vpp} cuts stages of {layers} layers", hint=f"--vpp is at most {layers}"
         )
 
 

@@ -91,8 +91,8 @@ class TrainTime:
 def train_time(ledger: Ledger, plan: Plan, gpu: GpuSpec, asked: Asked) -> TrainTime:
     """Time and cost of a plan on so many of a GPU.
 
-    Raises UsageError for an amount said twice or a share that is none, ImpossibleError where the
-    spec has no rate, or the job fails faster than it saves.
+    Raises UsageError for an amount said twice, ImpossibleError for one that cannot be, where the
+    spec has no rate, or where the job fails faster than it saves.
     """
     _sensible(asked)
     every = rates.utilisation()
@@ -123,7 +123,7 @@ def train_time(ledger: Ledger, plan: Plan, gpu: GpuSpec, asked: Asked) -> TrainT
 
 
 def _sensible(asked: Asked) -> None:
-    """Raises UsageError where what is said contradicts itself, or is no amount."""
+    """Raises UsageError where what is said contradicts itself, ImpossibleError for no amount."""
     if asked.tokens is not None and asked.samples is not None:
         raise UsageError("--tokens and --samples both say how much", hint="give one of them")
     if asked.samples is None and (asked.epochs, asked.packing) != (None, None):
@@ -133,15 +133,23 @@ def _sensible(asked: Asked) -> None:
     for name in ("packing", "mfu"):
         share = getattr(asked, name)
         if share is not None and not 0 < share <= 1:
-            raise UsageError(f"{name} is a share: above 0, at most 1", hint="write 40 % as 0.4")
+            raise ImpossibleError(
+                f"--{name} {share:g} is no share: above 0, at most 1", hint="write 40 % as 0.4"
+            )
     for name in ("tokens", "samples", "epochs", "network_gb_s", "mtbf_hours"):
         amount = getattr(asked, name)
         if amount is not None and not 0 < amount < inf:
-            raise UsageError(f"{name.split('_')[0]} is {amount}: not above 0")
+            option = f"--{name.split('_')[0]}"
+            raise ImpossibleError(
+                f"{option} {amount:g} is not possible", hint=f"{option} is above 0"
+            )
     for name in ("price", "checkpoint_seconds", "restart_seconds"):
         amount = getattr(asked, name)
         if amount is not None and not 0 <= amount < inf:
-            raise UsageError(f"{name.split('_')[0]} is {amount}: below 0, or no number")
+            option = f"--{name.split('_')[0]}"
+            raise ImpossibleError(
+                f"{option} {amount:g} is not possible", hint=f"{option} is 0 or more"
+            )
 
 
 def _step(

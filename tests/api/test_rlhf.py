@@ -277,7 +277,7 @@ def test_what_cannot_be_is_refused() -> None:
         run("grpo", pace={"updates": 0})
     with pytest.raises(UsageError, match="a run takes time on a GPU"):
         run("grpo", pace={"iterations": 100})
-    with pytest.raises(UsageError, match=r"--price -1\.0 is below 0"):
+    with pytest.raises(ImpossibleError, match=r"--price -1\.0 is below 0"):
         run("grpo", on="h100", pace={"price": -1.0})
 
 

@@ -137,7 +137,7 @@ def test_time_and_cost_stand_beside_memory_where_a_gpu_is_named() -> None:
     [{"tokens": 1, "samples": 1}, {"epochs": 2.0}, {"mfu": 1.5}, {"tokens": 0}, {"price": -1.0}],
 )
 def test_a_run_that_makes_no_sense_is_refused(said: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises((UsageError, ImpossibleError)):
         train(card("llama3-8b"), plan(Asked()), gpu=gpu("h100"), asked=Run(**said))
 
 
