@@ -60,7 +60,9 @@ def test_r02_full_tuning_takes_170_gb_of_two_h20(worked: Worked) -> None:
     reference = roles(found)["reference"].per_gpu.peak
     idle = roles(found)["reference"].by_stretch["train"]
     trainer = found.totals["train"] - idle
-    assert trainer == pytest.approx(90 * GIB, rel=0.1)
+    # Below it: DeepSpeed's own page leaves 2 bytes a parameter on the GPU (memory.rst, ZeRO-2), and
+    # what the allocator holds for lengths that change with every batch is not known.
+    assert 0.8 * 90 * GIB < trainer < 90 * GIB
     assert found.engine is not None
     assert found.engine + reference == pytest.approx(80 * GIB, rel=0.1)
     assert trainer + found.engine + reference == pytest.approx(170e9, rel=0.1)
