@@ -73,7 +73,7 @@ class Training:
     ] = None  # fmt: skip
     targets: Annotated[
         str | None,
-        _state(metavar="NAME,...", help="As q,v or attention or mlp; all-linear if not said."),
+        _state(metavar="NAME,...", help="As attention,mlp or q_proj,v_proj; else all-linear."),
     ] = None
     also_train: Annotated[
         str | None, _state(metavar="NAME,...", help="Tables beside adapters: embedding, head.")
