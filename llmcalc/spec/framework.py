@@ -33,8 +33,8 @@ class Nvme:
     """How what is kept on NVMe passes through the memory of the host, in numbers."""
 
     source: Line = (
-        "DeepSpeed 0.18 runtime/zero/offload_config.py, buffer_count 4 and 5, buffer_size 1e8, "
-        "max_in_cpu 1e9; config.py, sub_group_size 1e9"
+        "DeepSpeed of August 2026, runtime/zero/offload_config.py, buffer_count 4 and 5, "
+        "buffer_size 1e8, max_in_cpu 1e9; config.py, sub_group_size 1e9"
     )
     optimizer_buffers: Few = 4
     """Each of a sub-group of optimizer states."""

@@ -31,7 +31,7 @@ class PolicyFile:
     computed: Bits = 16
     """Bits of the operands that products are computed with; 16 where weights are widened first."""
     adapters: Line | None = None
-    """The library that trains adapters beside weights stored so, and its source; None: none does."""
+    """The library that trains adapters beside weights stored so, with its source; None: none."""
     imatrix: Bool = False
     """Whether such files are made with an importance matrix."""
     rules: tuple[Rule, ...] = ()

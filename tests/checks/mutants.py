@@ -8,7 +8,7 @@ from typing import Any
 from llmcalc.spec.card import Block, Embedding, ModelCard, Mtp, Stack, Tensor, Tower
 from llmcalc.spec.parts import Attention, Indexer, Mlp, Moe, Part
 from llmcalc.spec.recurrent import GatedDeltaNet, Mamba2
-from tests.checks.parts import ATTENTION, LATENT, MLP, PARTS, card
+from tests.checks.parts import ATTENTION, LATENT, MLP, MOE, PARTS, card
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +159,18 @@ SAME: dict[tuple[type, str], tuple[str, Mutant | None]] = {
         )
         for kind in (Mamba2, GatedDeltaNet)
     },
+    (Moe, "n_group"): (
+        "how far tokens travel to their experts, not how many they visit",
+        Mutant(base=card(MOE), changed=card(replace(MOE, n_group=2)), shows=""),
+    ),
+    (Moe, "topk_group"): (
+        "the same",
+        Mutant(
+            base=card(replace(MOE, n_group=2)),
+            changed=card(replace(MOE, n_group=2, topk_group=2)),
+            shows="",
+        ),
+    ),
     (Embedding, "scale"): ("one multiplication an element", _of_embedding("scale", "sqrt_hidden")),
     (Tensor, "name"): (
         WORDS,
