@@ -249,3 +249,15 @@ def test_computing_scores_again_says_where_it_saves_nothing(
     kept = [one.timeline[0].activations for one in (plain, again)]
     assert (kept[0] == kept[1]) == nothing
     assert ("saves nothing" in str(again.assumptions["recompute"])) == nothing
+
+
+def test_peft_widens_what_stands_beside_quantised_weights() -> None:
+    """Llama 3.1 8B: two tables of 128,256 · 4,096 and 65 norms, two bytes more each.
+
+    With the float32 adapters of PEFT: 41,943,040 numbers, two bytes more each, too.
+    """
+    plain, peft = (
+        _train("llama3.1-8b", method="qlora", framework=name).per_gpu.weights
+        for name in ("generic", "huggingface")
+    )
+    assert peft - plain == 2 * (2 * 128_256 * 4096 + 65 * 4096 + 41_943_040)

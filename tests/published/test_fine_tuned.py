@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,16 +20,6 @@ NAMES = (
 )  # fmt: skip
 
 
-TABLES = "PEFT (prepare_model_for_kbit_training) widens both tables to float32"
-LOGITS = "from 24 to 48 GB the length grows by 9,713 tokens: 17 bytes a logit, where we say 12"
-MISSED = {
-    "u48-70b": f"{TABLES}: 4.2 GB more",
-    "u12-twice": f"{TABLES}: 2.1 GB more; {LOGITS}",
-    "u16-twice": f"{TABLES}: 2.1 GB more; {LOGITS}",
-}
-"""What we say otherwise, and why."""
-
-
 def _rows() -> list[dict[str, str]]:
     with DATA.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t"))
@@ -44,12 +33,7 @@ def _asked(row: dict[str, str]) -> Asked:
     return Asked(**numbers, **names, targets=targets)  # type: ignore[arg-type]
 
 
-def _cases() -> list[Any]:
-    marks = {name: [pytest.mark.xfail(strict=True, reason=why)] for name, why in MISSED.items()}
-    return [pytest.param(row, id=row["id"], marks=marks.get(row["id"], [])) for row in _rows()]
-
-
-@pytest.mark.parametrize("row", _cases())
+@pytest.mark.parametrize("row", _rows(), ids=lambda row: row["id"])
 def test_the_verdict_is_what_happened(row: dict[str, str]) -> None:
     (found,) = fits_training([card(row["model"])], _asked(row), gpu(row["gpu"])).results
     assert isinstance(found, TrainFitResult)

@@ -12,6 +12,7 @@ from llmcalc.engines.train.states import states_of
 from llmcalc.engines.train.trained import Tensor, trained
 from llmcalc.engines.training import SHARDED, held_bytes
 
+NARROW = {"bf16", "fp16"}
 ADAM = 2
 """Moments of optimizers that divide one by the root of the other."""
 
@@ -57,7 +58,15 @@ def weights_bytes(ledger: Ledger, plan: Plan, found: tuple[Tensor, ...]) -> int:
     if plan.adapters is None:
         return own
     frozen = sum(weights.by_group(ledger, plan.frozen).values())
+    if plan.adapters.quantised and plan.framework.widens_frozen:
+        frozen += _narrow(ledger, plan)
     return own + -(-frozen // (plan.shard_ranks if plan.sharded_weights else 1))
+
+
+def _narrow(ledger: Ledger, plan: Plan) -> int:
+    """Bytes of the 16-bit weights beside quantised ones, which float32 ones have twice."""
+    tensors = weights.by_tensor(ledger, plan.frozen)
+    return sum(one.bytes for one in tensors if one.format.name in NARROW)
 
 
 def _each(found: tuple[Tensor, ...], plan: Plan, part: str, dealt: str = "") -> int:
