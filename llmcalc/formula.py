@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, wraps
-from math import ceil
+from math import ceil, exp, sqrt
 from types import CodeType
 from typing import Any, ParamSpec
 
@@ -21,7 +21,9 @@ Number = int | float
 P = ParamSpec("P")
 
 _SYMBOL = r"[A-Za-z_]\w*"
-_FUNCTIONS: dict[str, Any] = {"__builtins__": {}, "min": min, "max": max, "ceil": ceil, "int": int}
+_FUNCTIONS: dict[str, Any] = {
+    "__builtins__": {}, "min": min, "max": max, "ceil": ceil, "int": int, "exp": exp, "sqrt": sqrt,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +152,7 @@ def formula(
 
 
 def evaluate(text: str, values: Mapping[str, Number]) -> Number:
-    """The number that a text means: products by ·, sums, quotients, min, max, ceil and int."""
+    """The number that a text means: products by ·, sums, quotients, and _FUNCTIONS."""
     result: Number = eval(compiled(text), _FUNCTIONS, dict(values))  # noqa: S307  texts are this package's own
     return result
 

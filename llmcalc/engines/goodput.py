@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import exp, expm1, sqrt
 
 from llmcalc.errors import ImpossibleError
-from llmcalc.formula import formula
+from llmcalc.formula import about, formula
 
 HOUR = 3600
 LLAMA3_GPUS, LLAMA3_DAYS, LLAMA3_INTERRUPTIONS = 16_384, 54, 419
@@ -54,12 +54,14 @@ def daly_interval(delta: float, mtbf: float) -> float:
     return first * (1 + sqrt(share) / 3 + share / 9) - delta
 
 
+@formula(
+    "interval / (mtbf · exp(restart / mtbf) · (exp((interval + delta) / mtbf) − 1))",
+    source="Daly 2006, equation 20: segments of an interval and a checkpoint, each begun anew "
+    "until it gets through",
+    basis="modelled",
+)
 def useful_share(*, interval: float, delta: float, restart: float, mtbf: float) -> float:
-    """Computing that lasts over the time it takes (Daly 2006, equation 20).
-
-    τ / (M · e^(R/M) · (e^((τ + δ)/M) − 1)): segments of τ seconds and a checkpoint, each begun
-    anew until it gets through.
-    """
+    """Computing that lasts over the time it takes."""
     exponent = (interval + delta) / mtbf
     if exponent + restart / mtbf > 600:  # noqa: PLR2004  e^600 is near the largest float
         return 0.0
@@ -100,9 +102,10 @@ def goodput(
         raise ImpossibleError("times between failures and for checkpoints are above 0")
     mtbf: float = cluster_mtbf(mtbf=mtbf_hours * HOUR, gpus=gpus)
     chosen = interval or daly_interval(checkpoint_seconds, mtbf)
-    share = useful_share(
-        interval=chosen, delta=checkpoint_seconds, restart=restart_seconds, mtbf=mtbf
-    )
+    with about("goodput"):
+        share: float = useful_share(
+            interval=chosen, delta=checkpoint_seconds, restart=restart_seconds, mtbf=mtbf
+        )
     return Goodput(
         share=share, interval=chosen, mtbf=mtbf, failures_per_day=24 * HOUR / mtbf,
         checkpoint_seconds=checkpoint_seconds, restart_seconds=restart_seconds,

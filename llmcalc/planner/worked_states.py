@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import weights
+from llmcalc.engines.train.lasting import frozen_bytes
 from llmcalc.engines.train.passes import Moment
 from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.train.states import states_of
 from llmcalc.engines.train.trained import Tensor, trained
 from llmcalc.engines.training import SHARDED, held_bytes
-from llmcalc.formula import quietly, record, recording
+from llmcalc.formula import quietly, record, record_sum, recording
 from llmcalc.planner.worked_steps import STAGES, derived, told
 
 
@@ -36,10 +37,18 @@ def _weights(rank: Ledger, plan: Plan, found: tuple[Tensor, ...], held: int) -> 
         return
     with recording() as steps:
         own = _dealt(found, plan, "weights")
-        frozen = 0 if plan.adapters is None else sum(weights.by_group(rank, plan.frozen).values())
+        stored = 0 if plan.adapters is None else sum(weights.by_group(rank, plan.frozen).values())
+    with quietly():
+        frozen = 0 if plan.adapters is None else frozen_bytes(rank, plan)
+    named = {
+        "weights": "frozen_weights" if frozen == stored else "stored_weights",
+        "held_bytes": "trained_weights",
+    }
     for step in steps:
-        named = {"weights": "frozen_weights", "held_bytes": "trained_weights"}
         record(replace(step, name=named.get(step.name, step.name)))
+    if frozen != stored:
+        wider = {"stored_weights": stored, "widened_weights": frozen - stored}
+        record_sum("frozen_weights", wider, "bytes")
     values = {
         "trained_weights": own, "frozen_weights": frozen,
         "ranks": plan.shard_ranks if plan.sharded_weights else 1,

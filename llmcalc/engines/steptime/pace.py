@@ -6,6 +6,7 @@ step = m · (micro-batch + tensor, context, expert and stage exchanges) · (1 + 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from llmcalc.engines.steptime import traffic
@@ -15,6 +16,12 @@ from llmcalc.engines.steptime.offload import offload_seconds
 from llmcalc.engines.steptime.run import Machine, Run
 from llmcalc.formula import about, formula, record_sum
 from llmcalc.spec.utilisation import TrainingReach, Utilisation
+
+EXCHANGES = {
+    "tensor": traffic.tensor_seconds, "context": traffic.context_seconds,
+    "expert": traffic.expert_seconds, "stage": traffic.stage_seconds,
+}  # fmt: skip
+"""What one micro-batch waits for, by the ranks that exchange it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,21 +100,75 @@ def compute_seconds(*, m: int, compute_of_a_micro_batch: float) -> float:
     return m * compute_of_a_micro_batch
 
 
+@formula(
+    "m · exchange_of_a_micro_batch",
+    source="computing waits for what tensor, context, expert and stage ranks exchange",
+    unit="seconds",
+    basis="modelled",
+)
+def exchange_seconds(*, m: int, exchange_of_a_micro_batch: float) -> float:
+    """Of all micro-batches of a step."""
+    return m * exchange_of_a_micro_batch
+
+
+@formula(
+    "idle · (compute + exchange)", source="idle: of a pipeline, over its busy time",
+    unit="seconds", basis="modelled",
+)  # fmt: skip
+def bubble_seconds(*, idle: float, compute: float, exchange: float) -> float:
+    """That a stage of the pipeline waits."""
+    return idle * (compute + exchange)
+
+
+@formula(
+    "max(0, exchanges − overlap · compute / micro_batches)",
+    source="exchanges of data ranks hide behind a share of the computing of so many micro-batches: "
+    "llmcalc/utilisation/training.yaml",
+    unit="seconds",
+    basis="modelled",
+)
+def exposed_seconds(
+    *, exchanges: float, overlap: float, compute: float, micro_batches: int
+) -> float:
+    """Of the data ranks' exchanges that does not hide."""
+    return max(0.0, exchanges - overlap * compute / micro_batches)
+
+
+@formula(
+    "weights / ranks · bytes / bandwidth",
+    source="an update reads and writes so many bytes of each weight of its share",
+    unit="seconds",
+    basis="modelled",
+)
+def update_seconds(*, weights: float, ranks: int, bytes: float, bandwidth: float) -> float:
+    """Of the optimizer."""
+    return weights / ranks * bytes / bandwidth
+
+
 def train_step(
     work: Amounts, run: Run, machine: Machine, every: Utilisation, reach: TrainingReach
 ) -> TrainStep:
     """The time of one step."""
     split = run.parallel
     one = _computing(work, run, machine, every, reach)
-    with about("compute"):
-        computing: float = compute_seconds(m=run.micro_batches, compute_of_a_micro_batch=one)
-    waits = run.micro_batches * _waiting(work, run, machine.reaching(every.tensor_link), one)
-    idle = traffic.idle(run) * (computing + waits)
+    computing = _named(
+        "compute", compute_seconds, m=run.micro_batches, compute_of_a_micro_batch=one
+    )
+    waiting = _waiting(work, run, machine.reaching(every.tensor_link), one)
+    waits = _named("exchange", exchange_seconds, m=run.micro_batches,
+                   exchange_of_a_micro_batch=waiting) if waiting else 0.0  # fmt: skip
+    with about("idle"):
+        idle = traffic.idle(run) if split.pp > 1 else 0.0
+    stalls = _named("bubble", bubble_seconds, idle=idle, compute=computing,
+                    exchange=waits) if idle else 0.0  # fmt: skip
     data = traffic.data_seconds(work, run, machine.reaching(reach.link))
-    exposed = max(0.0, data - reach.overlap * computing / traffic.behind(run))
+    exposed = _named(
+        "gradients", exposed_seconds, exchanges=data, overlap=reach.overlap, compute=computing,
+        micro_batches=traffic.behind(run),
+    ) if data else 0.0  # fmt: skip
     batches = run.micro_batches * split.dp
     step = TrainStep(
-        compute=computing, bubble=idle, exchange=waits, gradients=exposed,
+        compute=computing, bubble=stalls, exchange=waits, gradients=exposed,
         offload=offload_seconds(work, run, machine, computing=computing, overlap=reach.overlap),
         optimizer=0.0 if run.adapters or run.states_on_host else _optimizer(work, run, machine),
         tokens=run.step_tokens, gpus=split.gpus, model_flops=work.model * batches,
@@ -129,14 +190,13 @@ def _computing(
     moved = work.tokens * (rows + work.vocab * every.logit_copies)
     ranks = run.parallel.tp * run.parallel.cp * run.parallel.pp
     latency = work.passes * work.layers / run.parallel.pp * every.layer_seconds
-    with about("compute_of_a_micro_batch"):
-        seconds: float = computing_seconds(
-            matmul=work.matmul, reached=reach.matmul, experts=work.experts,
-            reached_by_experts=reach.experts, peak=machine.compute, attention=work.attention,
-            reached_by_attention=reach.attention, attention_peak=machine.attention, moved=moved,
-            bandwidth=machine.bandwidth, ranks=ranks, latency=latency,
-        )  # fmt: skip
-    return seconds
+    return _named(
+        "compute_of_a_micro_batch", computing_seconds, matmul=work.matmul, reached=reach.matmul,
+        experts=work.experts, reached_by_experts=reach.experts, peak=machine.compute,
+        attention=work.attention, reached_by_attention=reach.attention,
+        attention_peak=machine.attention, moved=moved, bandwidth=machine.bandwidth, ranks=ranks,
+        latency=latency,
+    )  # fmt: skip
 
 
 def _waiting(work: Amounts, run: Run, machine: Machine, computing: float) -> float:
@@ -145,13 +205,23 @@ def _waiting(work: Amounts, run: Run, machine: Machine, computing: float) -> flo
     DualPipe hides those of experts and stages behind the micro-batch of the other direction
     (arXiv:2412.19437, section 3.2.1).
     """
-    inner = (traffic.tensor_seconds, traffic.context_seconds)
-    outer = (traffic.expert_seconds, traffic.stage_seconds)
-    hidden = computing if run.schedule == "dualpipe" else 0.0
-    waits = sum(seconds(work, run, machine) for seconds in inner)
-    return waits + max(0.0, sum(seconds(work, run, machine) for seconds in outer) - hidden)
+    found = {name: seconds(work, run, machine) for name, seconds in EXCHANGES.items()}
+    hidden = min(computing if run.schedule == "dualpipe" else 0.0, found["expert"] + found["stage"])
+    if any(found.values()):
+        parts = found | ({"hidden": -hidden} if hidden else {})
+        record_sum("exchange_of_a_micro_batch", parts, "seconds", "modelled")
+    return sum(found.values()) - hidden
 
 
 def _optimizer(work: Amounts, run: Run, machine: Machine) -> float:
     """Seconds to read and write weights, gradients and states."""
-    return traffic.held_weights(work, run) / run.sharers * run.updated_bytes / machine.bandwidth
+    return _named(
+        "optimizer", update_seconds, weights=traffic.held_weights(work, run), ranks=run.sharers,
+        bytes=run.updated_bytes, bandwidth=machine.bandwidth,
+    )  # fmt: skip
+
+
+def _named(name: str, formula: Callable[..., float], **values: float) -> float:
+    """Of a formula whose step is called so."""
+    with about(name):
+        return formula(**values)

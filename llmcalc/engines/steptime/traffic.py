@@ -5,7 +5,7 @@ from __future__ import annotations
 from llmcalc.engines.steptime.amounts import WIDE, Amounts
 from llmcalc.engines.steptime.collectives import Group, gather_seconds, reduce_seconds
 from llmcalc.engines.steptime.run import Machine, Run, Schedule
-from llmcalc.formula import formula
+from llmcalc.formula import about, formula, record_sum
 
 
 @formula(
@@ -17,6 +17,47 @@ from llmcalc.formula import formula
 def exchange_seconds(*, bytes: float, parts: int, rate: float) -> float:
     """Of bytes that go to so many parts alike: the ranks of a node, or nodes."""
     return bytes * (parts - 1) / (parts * rate)
+
+
+@formula(
+    "times · one", source="forward, backward, and again where layers are computed again",
+    unit="seconds", basis="modelled",
+)  # fmt: skip
+def repeated_seconds(*, times: float, one: float) -> float:
+    """Of an exchange that is made so often for one micro-batch."""
+    return times * one
+
+
+@formula(
+    "times · max(near, far)", source="link and network work at once", unit="seconds",
+    basis="modelled",
+)  # fmt: skip
+def dispatch_seconds(*, times: float, near: float, far: float) -> float:
+    """Of tokens on their way to experts and back."""
+    return times * max(near, far)
+
+
+@formula(
+    "2 · pieces · bytes / rate", source="activations on and gradients back, piece by piece",
+    unit="seconds", basis="modelled",
+)  # fmt: skip
+def passing_seconds(*, pieces: int, bytes: float, rate: float) -> float:
+    """Of one micro-batch between two stages."""
+    return 2 * pieces * bytes / rate
+
+
+@formula(
+    "layers · (gathers · gather + sums · (scatter + sum_over_copies))",
+    source="ZeRO, arXiv:1910.02054, section 7, layer by layer",
+    unit="seconds",
+    basis="modelled",
+)
+def dealt_seconds(
+    *, layers: float, gathers: float, gather: float, sums: float, scatter: float,
+    sum_over_copies: float,
+) -> float:  # fmt: skip
+    """Of weights that are gathered and gradients that are summed and scattered in a step."""
+    return layers * (gathers * gather + sums * (scatter + sum_over_copies))
 
 
 @formula(
@@ -62,7 +103,10 @@ def tensor_seconds(work: Amounts, run: Run, machine: Machine) -> float:
         return 0.0
     size = WIDE * work.tokens / split.cp * work.width
     one = gather_seconds(size, Group(ranks=split.tp), machine)
-    return (2 + run.layers_again) * 2 * work.reductions / split.pp * one
+    times = (2 + run.layers_again) * 2 * work.reductions / split.pp
+    with about("tensor"):
+        seconds: float = repeated_seconds(times=times, one=one)
+    return seconds
 
 
 def expert_seconds(work: Amounts, run: Run, machine: Machine) -> float:
@@ -84,7 +128,9 @@ def expert_seconds(work: Amounts, run: Run, machine: Machine) -> float:
     far: float = exchange_seconds(
         bytes=once * _crossing(work, nodes), parts=nodes, rate=machine.network
     )
-    return (2 + run.layers_again) * max(near, far)
+    with about("expert"):
+        seconds: float = dispatch_seconds(times=2 + run.layers_again, near=near, far=far)
+    return seconds
 
 
 def _crossing(work: Amounts, nodes: int) -> float:
@@ -102,7 +148,9 @@ def context_seconds(work: Amounts, run: Run, machine: Machine) -> float:
     size = WIDE * work.cached / (split.tp * split.pp)
     layers = work.layers / split.pp
     one = gather_seconds(size / layers, Group(ranks=split.cp, stride=split.tp), machine)
-    return (3 + run.layers_again) * layers * one
+    with about("context"):
+        seconds: float = repeated_seconds(times=(3 + run.layers_again) * layers, one=one)
+    return seconds
 
 
 def stage_seconds(work: Amounts, run: Run, machine: Machine) -> float:
@@ -112,7 +160,9 @@ def stage_seconds(work: Amounts, run: Run, machine: Machine) -> float:
         return 0.0
     size = WIDE * work.tokens * work.width / (split.tp * split.cp)
     next_to = Group(ranks=2, stride=split.tp * split.cp * split.dp)
-    return 2 * run.vpp * size / next_to.rate(machine)
+    with about("stage"):
+        seconds: float = passing_seconds(pieces=run.vpp, bytes=size, rate=next_to.rate(machine))
+    return seconds
 
 
 def held_weights(work: Amounts, run: Run) -> float:
@@ -127,7 +177,13 @@ def data_seconds(work: Amounts, run: Run, machine: Machine) -> float:
     of what is dealt out (HSDP; with nothing dealt out every rank is one) sum their shares of the
     gradients as often as those are scattered.
     """
-    return sum(_pool_seconds(pool, work, run, machine) for pool in _pools(work, run))
+    found = {
+        name: _pool_seconds(name, pool, work, run, machine)
+        for name, pool in zip(("dense", "experts"), _pools(work, run), strict=False)
+    }
+    if any(found.values()):
+        record_sum("exchanges", found, "seconds", "modelled")
+    return sum(found.values())
 
 
 Pool = tuple[float, int, int]
@@ -148,20 +204,32 @@ def _pools(work: Amounts, run: Run) -> tuple[Pool, ...]:
     )
 
 
-def _pool_seconds(pool: Pool, work: Amounts, run: Run, machine: Machine) -> float:
+def _pool_seconds(name: str, pool: Pool, work: Amounts, run: Run, machine: Machine) -> float:
     held, ranks, stride = pool
     copies = ranks if run.dealt == "nothing" else min(ranks, run.replicate)
     sharers = Group(ranks=ranks // copies, stride=stride)
+    others = Group(ranks=copies, stride=stride * sharers.ranks)
     layers = work.layers / run.parallel.pp
-    often = _gathers(run)
-    seconds = often * gather_seconds(run.weight_bytes * held / layers, sharers, machine)
-    if not run.adapters:
-        sums = run.micro_batches if run.dealt in {"gradients", "weights"} else 1
-        size = run.gradient_bytes * held / layers
-        others = Group(ranks=copies, stride=stride * sharers.ranks)
-        seconds += sums * gather_seconds(size, sharers, machine)
-        seconds += sums * reduce_seconds(size / sharers.ranks, others, machine)
-    return layers * seconds
+    size = run.gradient_bytes * held / layers
+    with about(f"gather_of_{name}"):
+        gather = gather_seconds(run.weight_bytes * held / layers, sharers, machine)
+    with about(f"scatter_of_{name}"):
+        scatter = gather_seconds(size, sharers, machine)
+    with about(f"sum_of_{name}_over_copies"):
+        over_copies = reduce_seconds(size / sharers.ranks, others, machine)
+    with about(name):
+        seconds: float = dealt_seconds(
+            layers=layers, gathers=_gathers(run), gather=gather, sums=_sums(run), scatter=scatter,
+            sum_over_copies=over_copies,
+        )  # fmt: skip
+    return seconds
+
+
+def _sums(run: Run) -> int:
+    """Sums of each gradient in a step."""
+    if run.adapters:
+        return 0
+    return run.micro_batches if run.dealt in {"gradients", "weights"} else 1
 
 
 def behind(run: Run) -> int:

@@ -57,16 +57,16 @@ def weights_bytes(ledger: Ledger, plan: Plan, found: tuple[Tensor, ...]) -> int:
     own = _each(found, plan, "weights")
     if plan.adapters is None:
         return own
-    frozen = sum(weights.by_group(ledger, plan.frozen).values())
-    if plan.adapters.quantised and plan.framework.widens_frozen:
-        frozen += _narrow(ledger, plan)
-    return own + -(-frozen // (plan.shard_ranks if plan.sharded_weights else 1))
+    return own + -(-frozen_bytes(ledger, plan) // (plan.shard_ranks if plan.sharded_weights else 1))
 
 
-def _narrow(ledger: Ledger, plan: Plan) -> int:
-    """Bytes of the 16-bit weights beside quantised ones, which float32 ones have twice."""
-    tensors = weights.by_tensor(ledger, plan.frozen)
-    return sum(one.bytes for one in tensors if one.format.name in NARROW)
+def frozen_bytes(ledger: Ledger, plan: Plan) -> int:
+    """Bytes of frozen weights, those of 16 bits twice where they are made float32."""
+    size = sum(weights.by_group(ledger, plan.frozen).values())
+    if plan.adapters and plan.adapters.quantised and plan.framework.widens_frozen:
+        tensors = weights.by_tensor(ledger, plan.frozen)
+        size += sum(one.bytes for one in tensors if one.format.name in NARROW)
+    return size
 
 
 def _each(found: tuple[Tensor, ...], plan: Plan, part: str, dealt: str = "") -> int:
