@@ -42,16 +42,26 @@ def young_interval(*, delta: float, M: float) -> float:  # noqa: N803  the paper
     return sqrt(2 * delta * M)
 
 
-def daly_interval(delta: float, mtbf: float) -> float:
-    """The same to higher order (Daly 2006, equation 37); the MTBF where checkpoints take as long.
+@formula(
+    "young · (1 + sqrt(delta / (2 · M)) / 3 + delta / (18 · M)) − delta",
+    source="Daly 2006, equation 37: the same to higher order",
+    unit="seconds",
+    basis="modelled",
+)
+def higher_order(*, young: float, delta: float, M: float) -> float:  # noqa: N803
+    """Seconds between checkpoints that take not much less than failures are apart."""
+    share = delta / (2 * M)
+    return young * (1 + sqrt(share) / 3 + share / 9) - delta
 
-    sqrt(2 δ M) · (1 + sqrt(δ / 2M) / 3 + δ / 18M) − δ
-    """
+
+def daly_interval(delta: float, mtbf: float) -> float:
+    """Seconds of computing between checkpoints; the MTBF where one takes twice as long as that."""
     if delta >= 2 * mtbf:
         return mtbf
-    share = delta / (2 * mtbf)
     first: float = young_interval(delta=delta, M=mtbf)
-    return first * (1 + sqrt(share) / 3 + share / 9) - delta
+    with about("checkpoint_interval"):
+        best: float = higher_order(young=first, delta=delta, M=mtbf)
+    return best
 
 
 @formula(
