@@ -108,6 +108,14 @@ def glm4_moe(card: ModelCard) -> Keys:
     }  # fmt: skip
 
 
+def dots1(card: ModelCard) -> Keys:
+    """Dense layers first; norms of queries and keys always."""
+    return plain(card) | _routed(card, "n_routed_experts") | {
+        "n_shared_experts": shared_experts(first(card, Moe)),
+        "first_k_dense_replace": dense_before(card),
+    }  # fmt: skip
+
+
 def ernie4_5_moe(card: ModelCard) -> Keys:
     """Keys of its own names."""
     part = first(card, Moe)

@@ -42,7 +42,8 @@ BY_NAME = (
 
 BY_FAMILY = {
     "aya": "cohere", "bamba": "bamba", "bart": "bart", "bert": "bert", "bloom": "bloom",
-    "cohere": "cohere", "deberta": "deberta-v2", "deepseek": "deepseek_v3", "ernie": "ernie4_5",
+    "cohere": "cohere", "deberta": "deberta-v2", "deepseek": "deepseek_v3", "dots": "dots1",
+    "ernie": "ernie4_5",
     "falcon": "falcon", "glm": "glm", "gpt": "gpt2", "gpt-j": "gptj", "gpt-neo": "gpt_neo",
     "gpt-neox": "gpt_neox", "gpt-oss": "gpt_oss", "granite": "granite", "hunyuan": "hunyuan_v1_moe",
     "internlm": "llama", "internvl": "internvl", "jamba": "jamba", "kimi": "deepseek_v3",
@@ -60,7 +61,6 @@ NO_CLASS = {
     "arctic*": "its class is remote code; transformers has none",
     "deepseek-moe-16b*": "its class is remote code; transformers has none",
     "deepseek-v4*": "the class of transformers 5.24.0 is not mapped",
-    "dots1*": "the class of transformers 5.24.0 is not mapped",
     "grok-1": "published as JAX code; transformers has no class",
     "llama-3*nemotron*": "DeciLM of per-layer shapes is remote code; transformers has no class",
     "gemma3n-*[!t]": "its vision tower is built by timm, which is not installed with transformers",
