@@ -29,6 +29,8 @@ def assumed(plan: Plan, gpu: GpuSpec, asked: Asked, found: TrainTime) -> dict[st
         )
     if plan.offload != "none":
         named["host"] = _host(gpu)
+        if plan.offload_to == "nvme":
+            named["NVMe"] = "its time is not counted: that of the host's memory stands for it"
     if asked.tokens or asked.samples:
         hours = asked.mtbf_hours or DEVICE_MTBF_HOURS
         said = "" if asked.mtbf_hours else ", as in Llama 3's run"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from llmcalc.planner.fit import COMFORT
 from llmcalc.report.model import Column, Table, Value
 
 if TYPE_CHECKING:
@@ -52,8 +53,21 @@ def _memory(result: TrainResult) -> Table:
         columns=(Column(key="part", title="part"), Column(key="bytes", title="size", unit="bytes")),
         rows=tuple(rows),
         note=f"peak in the {result.peak_phase} phase{_off(result)}; "
-        f"{result.trainable:,} numbers are trained",
+        f"{result.trainable:,} numbers are trained{_judged(result)}",
     )
+
+
+def _judged(result: TrainResult) -> str:
+    """Whether it fits, as a reader says it; nothing where no GPU is named."""
+    if result.verdict == "fits":
+        return "; it fits"
+    if result.verdict == "no":
+        return "; it does not fit"
+    if result.verdict is None:
+        return ""
+    if (result.free or 0) < 0:
+        return "; it is tight: it fits only once the allocator gives back its reserve"
+    return f"; it is tight: it takes more than {100 * COMFORT:.0f} % of the memory"
 
 
 def _timeline(points: tuple[Point, ...]) -> Table:

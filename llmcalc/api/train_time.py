@@ -136,14 +136,14 @@ def _sensible(asked: Asked) -> None:
             raise ImpossibleError(
                 f"--{name} {share:g} is no share: above 0, at most 1", hint="write 40 % as 0.4"
             )
-    for name in ("tokens", "samples", "epochs", "network_gb_s", "mtbf_hours"):
+    for name in ("tokens", "samples", "epochs", "network_gb_s", "mtbf_hours", "checkpoint_seconds"):
         amount = getattr(asked, name)
         if amount is not None and not 0 < amount < inf:
             option = f"--{name.split('_')[0]}"
             raise ImpossibleError(
                 f"{option} {amount:g} is not possible", hint=f"{option} is above 0"
             )
-    for name in ("price", "checkpoint_seconds", "restart_seconds"):
+    for name in ("price", "restart_seconds"):
         amount = getattr(asked, name)
         if amount is not None and not 0 <= amount < inf:
             option = f"--{name.split('_')[0]}"

@@ -68,6 +68,7 @@ BAD = [
     ("train llama3-8b --gpu h100 --tokens 0", 5, "--tokens 0 is not possible", "above 0"),
     ("train llama3-8b --gpu h100 --mfu 1.5", 5, "--mfu 1.5 is no share", "0.4"),
     ("train llama3-8b --gpu h100 --price nan", 5, "--price nan is not possible", "0 or more"),
+    ("train llama3-8b --gpu h100 --tokens 1B --checkpoint 0", 5, "--checkpoint 0 is", "above 0"),
     ("train llama3-8b --gpu a100 --precision fp8", 5, "a100-sxm4-80gb does not", "h100"),
     ("rlhf qwen3-8b --algo dpo --rollout-batch 4", 2, "dpo makes no sequences", "--rollout-batch"),
     ("rlhf qwen3-8b --algo dpo --gpu a100 --precision fp8", 5, "a100-sxm4-80gb does not", "h100"),
