@@ -110,7 +110,7 @@ class Said:
 
 
 class Idle(NamedTuple):
-    """An option that moves nothing, what it misses, and when."""
+    """An option that moves nothing, or that the engine would refuse; why, and when."""
 
     option: str
     misses: str
@@ -142,6 +142,13 @@ def _too_wide(asked: Asked, said: Said) -> bool:
     return side is not None and asked.rank > side
 
 
+def _uneven(asked: Asked, _: Said) -> bool:
+    from llmcalc.api.plans import plan  # noqa: PLC0415  (it imports this module)
+
+    chosen = plan(asked)
+    return asked.pp > 1 and chosen.vpp > 1 and chosen.micro_batches % asked.pp > 0
+
+
 _LENGTH = "tells of a whole run, whose length --tokens or --samples give"
 
 IDLE: tuple[Idle, ...] = (
@@ -160,6 +167,10 @@ IDLE: tuple[Idle, ...] = (
     Idle(
         "--schedule interleaved", "does nothing without --vpp above 1",
         lambda asked, _: asked.schedule == "interleaved" and asked.pp > 1 and asked.vpp == 1,
+    ),
+    Idle(  # Narayanan et al., arXiv:2104.04473, section 2.2.2
+        "--global-batch", "makes no multiple of --pp micro-batches, as Megatron's --vpp demands",
+        _uneven,
     ),
     Idle(
         "--sp", "does nothing without --tp above 1",
@@ -186,5 +197,5 @@ IDLE: tuple[Idle, ...] = (
 
 
 def idle(said: Said) -> tuple[str, ...]:
-    """A warning for each option without effect."""
+    """A warning for each option without effect, or that the engine would refuse."""
     return tuple(f"{one.option} {one.misses}" for one in IDLE if one.meets(said.training, said))

@@ -15,6 +15,10 @@ IDLE = [
     ("--vpp 2", "--vpp does nothing without --pp above 1"),
     ("--schedule zb-h1", "--schedule does nothing without --pp above 1"),
     ("--pp 2 --schedule interleaved", "--schedule interleaved does nothing without --vpp above 1"),
+    (  # arXiv:2104.04473, section 2.2.2: an integer multiple of the pipeline's stages
+        "--pp 4 --vpp 2 --global-batch 6",
+        "--global-batch makes no multiple of --pp micro-batches, as Megatron's --vpp demands",
+    ),
     ("--sp", "--sp does nothing without --tp above 1"),
     ("--shard zero3", "--shard deals nothing out on one data rank; add --gpus"),
     ("--tp 2 --shard zero1", "--shard deals nothing out on one data rank; add --gpus"),
@@ -42,6 +46,8 @@ def test_an_option_without_effect_is_named_and_the_answer_stands(
     [
         "--recompute full --every 4",
         "--pp 2 --vpp 2 --schedule interleaved",
+        "--pp 4 --vpp 2 --global-batch 8",
+        "--pp 4 --global-batch 6",
         "--tp 2 --sp",
         "--gpus 2 --shard zero3",
         "--gpus 16 --network 50 --shard fsdp",
@@ -79,3 +85,45 @@ def test_other_commands_name_what_has_no_effect(line: str, warning: str, llmcalc
     assert run.code == 0
     assert run.err.startswith(f"warning: {warning}")
     assert run.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "verdict", "words"),
+    [
+        # 270 million numbers of 16 bytes on 80 GB; 6.7 billion of them are 108 GB.
+        ("gemma3-270m --gpu h100", "fits", "it fits"),
+        ("llama2-7b --gpu a100-80", "no", "it does not fit"),
+    ],
+)
+def test_the_note_says_whether_it_fits(
+    line: str, verdict: str, words: str, llmcalc: Llmcalc
+) -> None:
+    (found,) = json.loads(llmcalc("train", *line.split(), "--json").out)["results"]
+    assert found["verdict"] == verdict
+    assert f"numbers are trained; {words}\n" in llmcalc("train", *line.split()).out
+
+
+def test_what_is_tight_says_why(llmcalc: Llmcalc) -> None:
+    """Longer and longer sequences: too little is free, then the reserve must be given back."""
+    line = ("train", "llama3-8b", "--gpu", "4090", "--method", "lora", "--recompute", "full", "-s")
+    said = []
+    for seq in range(2048, 4096, 128):
+        (found,) = json.loads(llmcalc(*line, str(seq), "--json").out)["results"]
+        if found["verdict"] == "tight":
+            why = llmcalc(*line, str(seq)).out.split("it is tight: it ")[1].split("\n")[0]
+            assert ("allocator" in why) == (found["free"] < 0)
+            said.append(why)
+    assert list(dict.fromkeys(said)) == [
+        "takes more than 90 % of the memory",
+        "fits only once the allocator gives back its reserve",
+    ]
+
+
+def test_without_a_gpu_no_verdict_is_given(llmcalc: Llmcalc) -> None:
+    assert "numbers are trained\n" in llmcalc("train", "llama2-7b").out
+
+
+def test_time_of_nvme_is_said_to_be_left_out(llmcalc: Llmcalc) -> None:
+    line = ("train", "llama3-8b", "--gpu", "h100", "--offload")
+    assert "NVMe: its time is not counted" in llmcalc(*line, "--offload-to", "nvme").out
+    assert "NVMe" not in llmcalc(*line).out
