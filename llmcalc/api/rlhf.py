@@ -197,14 +197,14 @@ def _row(
     shares = [share for one in stages for share in (one.idle, one.scoring, *one.step)]
     if role.name == "rollout" and engine:
         shares = [engine.share]
-        at = at or dict.fromkeys(worst, engine.share)
     largest = max(shares, key=lambda share: share.total)
     card = run.cast.card(role)
     alone = role.name == "rollout" and run.engine.gpus
     return RoleRow(
         role=role.name, model=card.name, trained=role.trained, computes=role.computes,
         params=counting.count(model(role, run.cast, run.plan).ledger).total,
-        alive=tuple(name for name, share in at.items() if share.total > share.runtime),
+        alive=tuple(worst) if alone
+        else tuple(name for name, share in at.items() if share.total > share.runtime),
         gpus=run.engine.gpus if alone else run.plan.parallel.gpus,
         per_gpu=_per_gpu(largest), by_stretch={name: share.total for name, share in at.items()},
     )  # fmt: skip

@@ -39,7 +39,9 @@ def assumptions(
     if gpu:
         named["capacity"] = capacity(gpu).basis
         if engine:
-            named["time"] = "every completion of full length; rules give rewards at once"
+            rules = not any(role.name == "reward" for role in run.cast.roles(run.algorithm))
+            named["time"] = "every completion of full length"
+            named["time"] += "; rules give rewards at once" if rules else ""
         if run.idle_on_host or plan.offload != "none":
             named["not timed"] = "what goes to the host and back, but for the policy's weights"
     return named

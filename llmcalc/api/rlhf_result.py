@@ -40,11 +40,12 @@ class RoleRow:
     trained: bool
     computes: tuple[Stretch, ...]
     alive: tuple[Stretch, ...]
-    """When it holds weights on a GPU."""
+    """When it holds weights on a GPU; always, on GPUs of its own."""
     gpus: int
     per_gpu: RolePerGpu
     by_stretch: Mapping[str, int]
-    """Bytes at the moment of each stretch when all roles together hold most."""
+    """Bytes on a GPU that trains, at the moment of each stretch when all roles together hold most;
+    of an engine on its own GPUs nothing is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

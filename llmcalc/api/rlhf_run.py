@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf
+from math import gcd, inf
 
 from llmcalc.api.request import at_least_one, not_negative, within_limit
 from llmcalc.api.rlhf_engine import Engine
@@ -88,6 +88,7 @@ def checked(run: Run) -> Run:
     _sensible(run.pace)
     _possible_lengths(run.prompt_tokens, plan.seq)
     _needed(run)
+    _whole_groups(run)
     fewer = algorithm.name in plan.framework.rlhf.completion_logits
     plan = replace(
         plan, micro_batch=plan.micro_batch * algorithm.together,
@@ -130,6 +131,20 @@ def _needed(run: Run) -> None:
         raise UsageError(
             "--reward-model and --no-reward-model contradict each other", hint="give one of them"
         )
+
+
+def _whole_groups(run: Run) -> None:
+    """Refuse a group that is asked for and does not divide the sequences, as TRL does."""
+    group, made, plan = run.pace.group, run.sequences, run.plan
+    if group is None or made % group == 0:
+        return
+    each = plan.micro_batch * plan.parallel.dp
+    batches = group // gcd(each * run.pace.updates, group)
+    enough = -(-plan.micro_batches // batches) * batches * each
+    raise ImpossibleError(
+        f"--group {group} does not divide the {made:,} sequences of an iteration",
+        hint=f"take a divisor of {made:,}, or --global-batch {enough}",
+    )
 
 
 def _sensible(pace: Pace) -> None:

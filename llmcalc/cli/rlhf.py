@@ -15,7 +15,6 @@ from llmcalc.cli.training import Training
 from llmcalc.report.model import Report
 
 if TYPE_CHECKING:
-    from llmcalc.api.rlhf import Cast
     from llmcalc.spec.algorithm import Algorithm
 
 
@@ -43,8 +42,9 @@ def rlhf(
         str | None, typer.Option(metavar="MODEL", help="The value model; else like the reward's.")
     ] = None,
     reference: Annotated[
-        bool, typer.Option("--reference/--no-reference", help="Whether a reference is held.")
-    ] = True,
+        bool | None,
+        typer.Option("--reference/--no-reference", help="Whether a reference is held; else it is."),
+    ] = None,
     idle_on_host: Annotated[
         bool, typer.Option("--idle-on-host", help="Models wait on the host between their turns.")
     ] = False,
@@ -57,6 +57,7 @@ def rlhf(
     from llmcalc.api.rlhf import Cast, Run  # noqa: PLC0415  (commands load when called)
     from llmcalc.api.rlhf import rlhf as answer  # noqa: PLC0415
     from llmcalc.api.train_rules import Said, idle  # noqa: PLC0415
+    from llmcalc.api.train_time import Asked  # noqa: PLC0415
     from llmcalc.catalog import find, recipes  # noqa: PLC0415
 
     algorithm, (plan, prompt) = recipes.algorithm(algo), iteration.plan(training)
@@ -65,7 +66,7 @@ def rlhf(
         policy=find.card(model),
         reward=find.card(reward_model) if reward_model else None,
         critic=find.card(critic_model) if critic_model else None,
-        has_reference=reference, has_reward=not no_reward_model,
+        has_reference=reference is not False, has_reward=not no_reward_model,
     )  # fmt: skip
     run = Run(
         algorithm=algorithm, cast=cast, plan=plan, engine=rollout.engine(),
@@ -73,17 +74,20 @@ def rlhf(
     )  # fmt: skip
     on = find.gpu(gpu) if gpu else None
     report = answer(run, gpu=on)
-    said = Said(training=training.asked(), card=cast.policy, gpu=on)
-    warnings = (*idle(said), *_idle_roles(algorithm, cast))
+    said = Said(
+        training=training.asked(), card=cast.policy, gpu=on,
+        run=Asked(network_gb_s=iteration.network),
+    )  # fmt: skip
+    named = {"reference": reference, "reward-model": False if no_reward_model else None}
+    warnings = (*idle(said), *_idle_roles(algorithm, named))
     return replace(report, warnings=(*report.warnings, *warnings))
 
 
-def _idle_roles(algorithm: Algorithm, cast: Cast) -> tuple[str, ...]:
-    """A warning for each model that is left out, where there is none to leave out."""
+def _idle_roles(algorithm: Algorithm, named: dict[str, bool | None]) -> tuple[str, ...]:
+    """A warning for each model that is asked for or left out, where there is none of it."""
     frozen = {role.name for role in algorithm.roles if not role.trained}
-    left_out = {"reward": not cast.has_reward, "reference": not cast.has_reference}
     return tuple(
-        f"--no-{name}{'-model' if name == 'reward' else ''} does nothing: {algorithm.name} has none"
-        for name, out in left_out.items()
-        if out and name not in frozen
+        f"--{'' if wanted else 'no-'}{name} does nothing: {algorithm.name} has none"
+        for name, wanted in named.items()
+        if wanted is not None and name.removesuffix("-model") not in frozen
     )

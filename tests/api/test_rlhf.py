@@ -174,9 +174,26 @@ def test_an_engine_of_its_own_gpus_has_them_whole() -> None:
     assert (found.placement, found.gpus, found.rollout_gpus) == ("split", 8, 4)
     assert found.gpu_memory_utilization == pytest.approx(0.92, abs=0.01)
     assert found.engine == roles(found)["rollout"].per_gpu.peak
-    assert all("rollout" not in row.alive or row.gpus in (4, 8) for row in found.roles)
+    assert roles(found)["rollout"].alive == ("rollout", "reward", "train", "sync")
+    assert roles(found)["rollout"].gpus == 4
     together = run("grpo", on="a100-80", gpus=8, shard="zero3")
     assert (found.kv_tokens or 0) > (together.kv_tokens or 0)
+
+
+@pytest.mark.parametrize("on", ["a100-80", None])
+def test_an_engine_of_its_own_gpus_takes_nothing_where_others_train(on: str | None) -> None:
+    found = run("grpo", on=on, gpus=8, shard="zero3", engine={"gpus": 4})
+    assert roles(found)["rollout"].by_stretch == {}
+    for stretch in found.stretches:
+        parts = sum(row.by_stretch.get(stretch.stretch, 0) for row in found.roles)
+        assert parts == stretch.roles
+
+
+def test_rules_give_rewards_only_where_no_model_does() -> None:
+    asked = {"on": "h100", "gpus": 8, "shard": "fsdp"}
+    assert "rules" not in str(run("grpo", **asked).assumptions["time"])
+    ruled = run("grpo", **asked, cast={"has_reward": False})
+    assert "rules give rewards at once" in str(ruled.assumptions["time"])
 
 
 def test_ranks_of_an_engine_share_its_weights() -> None:
@@ -275,6 +292,16 @@ def test_what_cannot_be_is_refused() -> None:
         run("ppo", cast={"reward": card("llama2-7b"), "has_reward": False})
     with pytest.raises(ImpossibleError, match="--updates 0"):
         run("grpo", pace={"updates": 0})
+    # TRL refuses them too: grpo_config.py, the generation batch is a multiple of num_generations.
+    with pytest.raises(ImpossibleError, match="--group 16 does not divide the 8 sequences"):
+        run("grpo", gpus=8, pace={"group": 16})
+    with pytest.raises(ImpossibleError, match="--group 3 does not divide the 256 sequences"):
+        run("grpo", gpus=8, global_batch=256, pace={"group": 3})
+    # 8 ranks make 8 at a time, in two updates 16: the least that 12 divides is 48, 24 in each.
+    with pytest.raises(ImpossibleError) as refused:
+        run("grpo", gpus=8, pace={"group": 12, "updates": 2})
+    assert refused.value.hint == "take a divisor of 16, or --global-batch 24"
+    assert run("grpo", gpus=8, global_batch=24, pace={"group": 12, "updates": 2}).peak > 0
     with pytest.raises(UsageError, match="a run takes time on a GPU"):
         run("grpo", pace={"iterations": 100})
     with pytest.raises(ImpossibleError, match=r"--price -1\.0 is below 0"):

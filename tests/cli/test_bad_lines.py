@@ -73,6 +73,7 @@ BAD = [
     ("rlhf qwen3-8b --algo dpo --rollout-batch 4", 2, "dpo makes no sequences", "--rollout-batch"),
     ("rlhf qwen3-8b --algo dpo --gpu a100 --precision fp8", 5, "a100-sxm4-80gb does not", "h100"),
     ("fit gpt2 --gpu a100 -s 512 --train full --precision fp8", 5, "a100-sxm4-80gb does", "h100"),
+    ("rlhf qwen3-8b --algo grpo -n 8 --group 3", 5, "--group 3 does not", "--global-batch 24"),
     ("rlhf qwen3-8b --algo dpo --no-sleep", 2, "dpo makes no sequences", "--no-sleep"),
     ("models --min-params x", 2, "'x' is not a count", "write it as"),
     ("gpus --min-memory 80XB", 2, "'80XB' is not a size", "80GB"),

@@ -75,6 +75,8 @@ def test_train_and_fit_agree_where_the_context_is_too_short(llmcalc: Llmcalc) ->
         ("rlhf qwen3-8b --algo dpo --every 2", "--every does nothing without --recompute full"),
         ("rlhf qwen3-8b --algo dpo --no-reward-model", "--no-reward-model does nothing: dpo has"),
         ("rlhf qwen3-8b --algo reward --no-reference", "--no-reference does nothing: reward has"),
+        ("rlhf qwen3-8b --algo reward --reference", "--reference does nothing: reward has none"),
+        ("rlhf qwen3-8b --algo dpo --gpu h100 --network 50", "--network does nothing within one"),
         ("fit llama3-8b --gpu h100 --max-params 3B", "--max-params chooses from the catalog"),
         ("fit llama3-8b --gpu h100 --all", "--all chooses from the catalog"),
         ("fit llama3-8b --gpu h100 --train lora --name x", "--name chooses from the catalog"),
