@@ -80,5 +80,4 @@ def test_how_training_frameworks_work_is_what_their_rows_need_most() -> None:
 
 def test_what_the_allocator_cannot_give_back_is_no_less_than_a_failed_run_had() -> None:
     failed, ran = _tool("fit_training").fragments()
-    assert failed <= FRAGMENTS < failed + 0.001
-    assert ran > FRAGMENTS
+    assert failed < FRAGMENTS < ran

@@ -12,7 +12,12 @@ from llmcalc.engines.part import Part
 from llmcalc.spec.runtime import Runtime
 
 if TYPE_CHECKING:
-    from llmcalc.spec.framework import Framework
+    from llmcalc.engines.train.plan import Plan
+
+ENOUGH = 5
+"""Rows that a band is taken from."""
+WIDE = 16
+"""Bits of the numbers that most rows compute with."""
 
 
 def banded(parts: Sequence[Part], runtime: Runtime) -> tuple[Part, ...]:
@@ -25,18 +30,18 @@ def room_band(runtime: Runtime) -> Band | None:
     return band(runtime.name, "room", runtime.like)
 
 
-def step_band(framework: Framework, method: str, ledger: Ledger) -> Band | None:
+def step_band(plan: Plan, method: str, ledger: Ledger) -> Band | None:
     """How far the peaks of training steps were off under this framework and method.
 
-    Those of models with experts, or without, as this one; else those of the others, else those of
-    all frameworks together.
+    Of models with experts, or without, as this one; all frameworks together where too few rows
+    tell, and for FP8, which hardly any row is of.
     """
     experts = any(
         isinstance(one, GroupedMatmul) for section in ledger.sections for one in section.operations
     )
-    own = (step_group(framework.name, method, experts=each) for each in (experts, not experts))
-    known = (bands().get((name, "mem")) for name in (*own, ALL_TRAINING))
-    return next(filter(None, known), None)
+    own = bands().get((step_group(plan.framework.name, method, experts=experts), "mem"))
+    known = own is not None and own.n >= ENOUGH and plan.recipe.product_bits >= WIDE
+    return own if known else bands().get((ALL_TRAINING, "mem"))
 
 
 def basis_shown(part: Part) -> str:

@@ -35,13 +35,23 @@ def usual(gpus: int | None) -> dict[str, Any]:
 
 
 def fits_training(
-    cards: Sequence[ModelCard], asked: Asked, gpu: GpuSpec, *, strict: bool = False
+    cards: Sequence[ModelCard],
+    asked: Asked,
+    gpu: GpuSpec,
+    *,
+    typed: Sequence[str] = (),
+    strict: bool = False,
 ) -> Report:
-    """Named models, each with its parts and advice."""
+    """Named models, each with its parts and advice.
+
+    `typed` is what stands for each in `llmcalc train`, as `llama3-8b --gpu h100`; the same training
+    is told so.
+    """
     placed = sorted((Trained(card, asked, capacity(gpu).bytes) for card in cards), key=_rank)
+    lines = {card.name: one for card, one in zip(cards, typed, strict=False)}
     for one in placed:
         one.explain()
-    return report(placed, [asked], gpu, tables.named(placed), strict=strict)
+    return report(placed, [asked], gpu, tables.named(placed, lines), strict=strict)
 
 
 def fit_catalog_training(

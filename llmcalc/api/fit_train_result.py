@@ -60,7 +60,7 @@ class TrainFitResult:
 def result(one: Trained, gpu: GpuSpec) -> TrainFitResult:
     """All that is known of one model, advice included."""
     needs, asked = one.needs, one.asked
-    band = step_band(plan(asked).framework, asked.method, one.ledger)
+    band = step_band(plan(asked), asked.method, one.ledger)
     return TrainFitResult(
         model=one.card.name, family=one.card.family, params=one.params, trainable=one.trainable,
         method=asked.method, verdict=one.verdict, needed=needs.peak, capacity=one.capacity,

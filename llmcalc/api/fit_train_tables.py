@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -32,9 +32,12 @@ def overview(placed: Sequence[Trained], *, everything: bool) -> tuple[Table, ...
     return (replace(_models(placed), brief=tuple(map(_row, first)), note=note),)
 
 
-def named(placed: Sequence[Trained]) -> tuple[Table, ...]:
-    """Each model in a row, and below it its parts and advice."""
-    return (_models(placed), *(table for one in placed for table in _details(one)))
+def named(placed: Sequence[Trained], lines: Mapping[str, str]) -> tuple[Table, ...]:
+    """Each model in a row, and below it its parts, the line of `train` that is the same, advice."""
+    return (
+        _models(placed),
+        *(table for one in placed for table in _details(one, lines.get(one.card.name, ""))),
+    )
 
 
 def _models(placed: Sequence[Trained]) -> Table:
@@ -52,7 +55,7 @@ def _row(one: Trained) -> Row:
     )  # fmt: skip
 
 
-def _details(one: Trained) -> tuple[Table, ...]:
+def _details(one: Trained, line: str) -> tuple[Table, ...]:
     needs, asked = one.needs, one.asked
     rows = [(name.replace("_", " "), size) for name, size in needs.parts.items() if size]
     rows += [
@@ -65,7 +68,8 @@ def _details(one: Trained) -> tuple[Table, ...]:
         title=f"{one.card.name}, {asked.method}, {asked.micro_batch} × {asked.seq:,} tokens",
         columns=(Column(key="part", title="part"), Column(key="bytes", title="size", unit="bytes")),
         rows=tuple(rows),
-        note=f"{one.trainable:,} numbers are trained; {_off(one)}",
+        note=f"{one.trainable:,} numbers are trained; {_off(one)}"
+        + (f"; the same: llmcalc train {line} {options(asked)}".rstrip() if line else ""),
     )
     found = ways(one)
     return (table, _advice(one, found)) if found else (table,)
@@ -99,7 +103,7 @@ def _advice(one: Trained, found: Sequence[Change]) -> Table:
 
 def _off(one: Trained) -> str:
     """How far such peaks were off on public measurements."""
-    band = step_band(plan(one.asked).framework, one.asked.method, one.ledger)
+    band = step_band(plan(one.asked), one.asked.method, one.ledger)
     if band is None:
         return "modelled"
     return f"modelled, off {100 * band.p50:.1f} % (p90 {100 * band.p90:.1f} %) on public runs"

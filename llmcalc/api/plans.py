@@ -46,6 +46,8 @@ class Asked:
     targets: frozenset[str] = frozenset()
     trained: frozenset[str] = frozenset()
     """Tables that are trained whole beside adapters: embedding, head."""
+    dropout: bool | None = None
+    """Whether adapters see a dropped-out copy of their input."""
     shard: Sharding = "ddp"
     replicate: int = 1
     gpus: int = 1
@@ -63,6 +65,7 @@ class Asked:
     loss: Losses | None = None
     recompute: Recompute = "none"
     every: int = 1
+    one_in: int = 1
     offload: Offload = "none"
     offload_to: To = "cpu"
     imbalance: float = 1.0
@@ -86,7 +89,7 @@ def plan(asked: Asked) -> Plan:
         optimizer=recipes.optimizer(asked.optimizer),
         framework=framework,
         frozen=_frozen(asked),
-        adapters=_adapters(asked),
+        adapters=_adapters(asked, framework),
         sharding=asked.shard,
         replicate=_copies(asked, dp),
         parallel=Parallel(tp=asked.tp, pp=asked.pp, cp=asked.cp, ep=asked.ep, dp=dp),
@@ -100,6 +103,7 @@ def plan(asked: Asked) -> Plan:
         loss=asked.loss or _loss(framework, kernels),
         recompute=asked.recompute,
         every=asked.every,
+        one_in=asked.one_in,
         offload=asked.offload,
         offload_to=asked.offload_to,
         imbalance=asked.imbalance,
@@ -111,7 +115,7 @@ def _possible(asked: Asked) -> None:
     at_least_one(
         gpus=asked.gpus, micro_batch=asked.micro_batch, global_batch=asked.global_batch,
         seq=asked.seq, tp=asked.tp, pp=asked.pp, vpp=asked.vpp, cp=asked.cp, ep=asked.ep,
-        every=asked.every, replicate=asked.replicate, rank=asked.rank,
+        every=asked.every, one_in=asked.one_in, replicate=asked.replicate, rank=asked.rank,
     )  # fmt: skip
     if not 1 <= asked.imbalance < inf:
         raise ImpossibleError(
@@ -193,7 +197,7 @@ def _frozen(asked: Asked) -> Quantization:
     return data.quantization(asked.weights or ("nf4" if asked.method == "qlora" else "bf16"))
 
 
-def _adapters(asked: Asked) -> Adapters | None:
+def _adapters(asked: Asked, framework: Framework) -> Adapters | None:
     if asked.method == "full":
         return None
     for name in sorted(asked.trained - set(TABLES)):
@@ -205,4 +209,5 @@ def _adapters(asked: Asked) -> Adapters | None:
         magnitudes=asked.method == "dora",
         trained=asked.trained,
         quantised=_frozen(asked).bits < 16,  # noqa: PLR2004  bits of what is computed with
+        dropout=framework.adapter_dropout if asked.dropout is None else asked.dropout,
     )

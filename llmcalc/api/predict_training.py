@@ -69,5 +69,6 @@ def asked_of(case: TrainingCase) -> Asked:
         seq=case.seq,
         kernels=None if case.flash else "eager",
         recompute=case.recompute,  # type: ignore[arg-type]
+        one_in=case.one_in,
         offload=case.offload,  # type: ignore[arg-type]
     )

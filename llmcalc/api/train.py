@@ -158,7 +158,7 @@ def train(
     explain(ledger, plan, needs)
     line, per_gpu = needs.line, _per_gpu(needs)
     offered = capacity(gpu).bytes if gpu else None
-    band = step_band(plan.framework, _method(plan), ledger)
+    band = step_band(plan, _method(plan), ledger)
     timed, untimed = _timed(ledger, plan, gpu, asked)
     totals = timed.totals if timed else None
     result = TrainResult(

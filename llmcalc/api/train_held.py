@@ -39,6 +39,8 @@ def _recompute(ledger: Ledger, plan: Plan) -> str:
     saved = any(again(one, plan) for one in ledger.sections if one.kind in LAYERS)
     if plan.recompute == "selective" and not saved:
         return f"selective, which saves nothing: {plan.kernels} kernels keep no scores"
+    if plan.recompute == "full" and plan.one_in > 1:
+        return f"full, of one in {plan.one_in} layers"
     return plan.recompute
 
 
@@ -58,6 +60,7 @@ def _adapters(adapters: Adapters, ledger: Ledger) -> str:
     beside = [name for pair in adapters.pairs for name in pair.products]
     joined = any(len(pair.products) > 1 for pair in adapters.pairs)
     said = f"rank {adapters.rank} beside {', '.join('+'.join(one[0]) for one in adapters.pairs)}"
+    said += ", dropout on their inputs" if adapters.dropout else ", no dropout"
     if joined:
         said += ", joined ones with one first factor"
     if any(name.startswith("experts.") for name in beside):

@@ -39,11 +39,16 @@ class Clash(NamedTuple):
 
 CLASHES: tuple[Clash, ...] = (
     Clash(
-        lambda _: "rank, targets and tables beside them are those of adapters",
+        lambda _: "rank, targets, dropout and tables beside them are those of adapters",
         "add --method lora, qlora or dora",
         lambda asked: (
             asked.method == "full"
-            and bool(asked.rank is not None or asked.targets or asked.trained)
+            and bool(
+                asked.rank is not None
+                or asked.targets
+                or asked.trained
+                or asked.dropout is not None
+            )
         ),
     ),
     Clash(
@@ -60,6 +65,11 @@ CLASHES: tuple[Clash, ...] = (
         lambda asked: f"--vpp cuts stages for the interleaved schedule, not for {asked.schedule}",
         "leave out --vpp, or --schedule",
         lambda asked: asked.vpp > 1 and asked.schedule not in {None, "interleaved", "dualpipe"},
+    ),
+    Clash(
+        lambda _: "--every computes neighbours again, and --one-in leaves them as they are",
+        "use one of them",
+        lambda asked: asked.every > 1 and asked.one_in > 1,
     ),
     Clash(
         lambda asked: f"qlora quantises the frozen weights, and {asked.weights} does not",
@@ -155,6 +165,10 @@ IDLE: tuple[Idle, ...] = (
     Idle(
         "--every", "does nothing without --recompute full",
         lambda asked, _: asked.every > 1 and asked.recompute != "full",
+    ),
+    Idle(
+        "--one-in", "does nothing without --recompute full",
+        lambda asked, _: asked.one_in > 1 and asked.recompute != "full",
     ),
     Idle(
         "--vpp", "does nothing without --pp above 1",

@@ -104,7 +104,7 @@ def _time(time: TrainTime) -> Table:
         band = f"{100 * time.error_p50:.0f} % (p90 {100 * time.error_p90:.0f} %)"
         notes.append(f"modelled, off {band} on publishers not fitted")
     elif time.mfu_basis == "fitted":
-        notes.append("modelled, of a GPU that no public run was on")
+        notes.append("modelled, of a GPU or a width that no public run had")
     if seen := time.published:
         range_ = f"{seen.p50:.2f} ({seen.p10:.2f} to {seen.p90:.2f})"
         notes.append(f"published runs of this size: MFU {range_}")

@@ -28,6 +28,8 @@ from llmcalc.spec.utilisation import PublishedMfu, Utilisation, WholeRun
 STORAGE_GB_S, STORAGE_MOST_GB_S = 2.0, 2000.0
 """To storage while a checkpoint is written: of each GPU about one NVMe drive (assumed); of all,
 what Llama 3's storage sustains (arXiv:2407.21783, section 3.3.1)."""
+WIDE = 16
+"""Bits of the widest numbers that public runs multiply."""
 Basis = Literal["given", "fitted"]
 
 
@@ -73,7 +75,7 @@ class TrainTime:
     """Seconds of the step by what they go to; empty where the MFU was given."""
     error_p50: float | None
     """Of tokens a second on public rows of publishers that the fit had not seen; None where the MFU
-    was given, and for devices that no public row is of."""
+    was given, and for devices or float32 products that no public row is of."""
     error_p90: float | None
     published: PublishedMfu | None
     """MFU of published runs on such devices of such a size; None where there are none."""
@@ -103,7 +105,8 @@ def train_time(ledger: Ledger, plan: Plan, gpu: GpuSpec, asked: Asked) -> TrainT
     if asked.mfu is not None:
         seconds = seconds_at(flops=step.model_flops, gpus=step.gpus, peak=step.peak, mfu=asked.mfu)
     slower = step.seconds / seconds
-    seen = asked.mfu is None and reach_of(every, gpu).n is not None
+    known = reach_of(every, gpu).n is not None and plan.recipe.product_bits <= WIDE
+    seen = asked.mfu is None and known
     going = _goodput(_saved(ledger, plan), step.gpus, asked)
     whole = _totals(asked, run, step.gpus, seconds, going.share, gpu)
     return TrainTime(
@@ -114,7 +117,7 @@ def train_time(ledger: Ledger, plan: Plan, gpu: GpuSpec, asked: Asked) -> TrainT
         mfu_basis="given" if asked.mfu else "fitted", parts={} if asked.mfu else _parts(step),
         error_p50=every.left_out_p50 if seen else None,
         error_p90=every.left_out_p90 if seen else None,
-        published=published_mfu(every, gpu, params.count(ledger).active),
+        published=published_mfu(every, gpu, params.count(ledger).active) if known else None,
         goodput=going.share, checkpoint_interval=going.interval,
         failures_per_day=going.failures_per_day, totals=whole,
         whole_run_gpu_hours=None if run.adapters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -95,7 +96,10 @@ def _trained(
     if cards:
         report = (
             fit_methods.fits_methods(cards, asked, on, strict=strict) if others
-            else fit_train.fits_training(cards, first, on, strict=strict)
+            else fit_train.fits_training(
+                cards, first, on, strict=strict,
+                typed=[f"{quote(one)} --gpu {quote(gpu)}" for one in model or []],
+            )
         )  # fmt: skip
         return replace(report, warnings=(*report.warnings, *which.idle()))
     if others:

@@ -78,6 +78,10 @@ class Training:
     also_train: Annotated[
         str | None, _state(metavar="NAME,...", help="Tables beside adapters: embedding, head.")
     ] = None
+    adapter_dropout: Annotated[
+        bool | None, _state("--adapter-dropout/--no-adapter-dropout",
+                            help="Of adapters' inputs, which is kept; else as the framework does."),
+    ] = None  # fmt: skip
     shard: Annotated[
         Sharding, Option(help="What data ranks deal out among them.", rich_help_panel=SPLIT)
     ] = "ddp"
@@ -105,6 +109,10 @@ class Training:
     every: Annotated[
         int, Option(metavar="LAYERS", parser=units.count, rich_help_panel=MEMORY,
                     help="Layers computed again together, under --recompute full."),
+    ] = 1  # fmt: skip
+    one_in: Annotated[
+        int, Option(metavar="LAYERS", parser=units.count, rich_help_panel=MEMORY,
+                    help="Of so many one is computed again, under --recompute full."),
     ] = 1  # fmt: skip
     offload: Annotated[
         bool, Option("--offload", rich_help_panel=MEMORY,
@@ -135,13 +143,14 @@ class Training:
         return Asked(
             framework=self.framework, precision=self.precision, optimizer=self.optimizer,
             method=self.method, weights=self.weights, rank=self.rank,
-            targets=_names(self.targets), trained=_names(self.also_train), shard=self.shard,
-            replicate=self.replicate,
+            targets=_names(self.targets), trained=_names(self.also_train),
+            dropout=self.adapter_dropout, shard=self.shard, replicate=self.replicate,
             gpus=self.tp * self.pp * self.cp if self.gpus is None else self.gpus,
             tp=self.tp, pp=self.pp, vpp=self.vpp, cp=self.cp, ep=self.ep, sp=self.sp,
             schedule=self.schedule, micro_batch=self.micro_batch,
             global_batch=self.global_batch, seq=self.seq, kernels=self.kernels,
             loss=self.loss, recompute=self.recompute, every=self.every,
+            one_in=self.one_in,
             offload=self.offload_only or ("all" if self.offload else "none"),
             offload_to=self.offload_to or "cpu",
             imbalance=self.imbalance,

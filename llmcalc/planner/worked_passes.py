@@ -88,19 +88,19 @@ def _layers(rank: Ledger, plan: Plan, one: int) -> None:
     """What each kind of layer keeps, and all of them of one micro-batch."""
     terms, sizes = list[str](), dict[str, Number]()
     for section in rank.sections:
-        name, again = symbol("kept_by_one", section.name), plan.recompute == "full"
-        if again and section.kind in activations.LAYERS:
-            name, times = symbol(section.name, "input"), -(-section.times // plan.every)
+        inputs, whole = activations.kept_as(section, plan)
+        size = _layer(section, plan)
+        if inputs:
+            name = symbol(section.name, "input")
             told(name, lambda section=section: activations.stream_bytes(section, plan))  # type: ignore[misc]
             with quietly():
                 sizes[name] = activations.stream_bytes(section, plan)
-            _layer(section, plan)
-        else:
-            times, sizes[name] = section.times, _layer(section, plan)
-        if sizes[name]:
-            terms.append(f"{times} · {name}")
-    held = {name: size for name, size in sizes.items() if size}
-    derived("kept", " + ".join(terms), held, one, source=f"{SAVED}, of one micro-batch")
+            terms.append(f"{inputs} · {name}")
+        if whole and size:
+            name = symbol("kept_by_one", section.name)
+            sizes[name] = size
+            terms.append(f"{whole} · {name}")
+    derived("kept", " + ".join(terms), sizes, one, source=f"{SAVED}, of one micro-batch")
 
 
 def _layer(section: Section, plan: Plan) -> int:

@@ -82,7 +82,7 @@ class Framework:
     wide_table_states: Bool = False
     """Whether 8-bit optimizers keep 32-bit states of token tables."""
     adapter_dropout: Bool = True
-    """Whether adapters see a dropped-out copy of their input, which is kept with its mask."""
+    """Whether adapters see a dropped-out copy of their input where nobody says."""
     keeps_gathered: Bool = False
     """Whether a sharded model is gathered whole, weights and gradients, until the step."""
     unties: Bool = False

@@ -85,6 +85,24 @@ def test_advice_can_be_typed(llmcalc: Llmcalc, line: str) -> None:
         assert (again["needed"], again["host"]) == (one["needed"], one["host"])
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "llama3-8b --gpu 4090 --train full",
+        "llama3-8b --gpu 4090 --train lora -s 1k -b 2 --recompute none",
+        "meta-llama/Llama-3.1-70B --gpu h100 -n 8 --train qlora --rank 64 --offload",
+    ],
+)
+def test_the_same_line_of_train_is_printed(llmcalc: Llmcalc, line: str) -> None:
+    """`train` has other defaults: 2,048 tokens, nothing computed again, nothing dealt out."""
+    (found,) = _results(llmcalc, *line.split())
+    shown = llmcalc("fit", *line.split()).out
+    typed = shown.split("the same: llmcalc ")[1].split("\n\n")[0].split()
+    assert typed[1] == line.split(maxsplit=1)[0]
+    (same,) = json.loads(llmcalc(*typed, "--json").out)["results"]
+    assert (same["per_gpu"]["peak"], same["verdict"]) == (found["needed"], found["verdict"])
+
+
 def test_advice_is_cheapest_first(llmcalc: Llmcalc) -> None:
     """Llama-3-70B on 8 H100: the method kept, then less trained, offloaded, on more GPUs."""
     (found,) = _results(llmcalc, "llama3-70b", "--gpu", "h100", "-n", "8", "--train", "full")

@@ -55,8 +55,8 @@ def _ours(
     of: ModelCard, step: Step, asked: dict[str, Any], *, dropout: bool = True
 ) -> dict[str, int]:
     """Bytes of live tensors that are answered, without what cuBLAS is given."""
-    chosen = plan(Asked(seq=step.tokens, micro_batch=step.batch, **asked))
-    chosen = replace(chosen, framework=replace(chosen.framework, adapter_dropout=dropout))
+    of_adapters = {"dropout": dropout} if asked.get("method", "full") != "full" else {}
+    chosen = plan(Asked(seq=step.tokens, micro_batch=step.batch, **asked, **of_adapters))
     (found,) = train(of, chosen).results
     assert isinstance(found, TrainResult)
     at = {one.at: one.total for one in found.timeline}

@@ -54,6 +54,7 @@ class TrainingCase:
     global_batch: int | None
     seq: int
     recompute: str
+    one_in: int
     flash: bool
     memory: words.Memory | None
     """What the measured number counts; None where only the outcome is asked for."""
@@ -94,7 +95,7 @@ def training(config: Cells) -> TrainingCase:
         tp=whole(config, "tp") or 1, pp=whole(config, "pp") or 1, vpp=whole(config, "vpp") or 1,
         cp=whole(config, "cp") or 1, ep=whole(config, "ep") or 1,
         micro_batch=_told(config, "mbs"), global_batch=_gbs(config), seq=_told(config, "seq"),
-        recompute=_recompute(config), flash=not _plain_attention(config),
+        recompute=_recompute(config), one_in=_one_in(config), flash=not _plain_attention(config),
         memory=memory, missing=missing,
     )  # fmt: skip
 
@@ -165,11 +166,20 @@ def _recompute(config: Cells) -> str:
     said = config.get("recompute", "").lower()  # `none` is an answer here
     if said.startswith(("full", "fsdp recipe")):
         return "full"
+    if said.startswith("selective op"):
+        raise Unusable("which operations are computed again is not told")
+    if said.startswith("selective layer"):
+        return "full"
     if said.startswith("selective"):
         return "selective"
     if said.startswith("none"):
         return "none"
     raise Unusable("whether activations are computed again is not stated")
+
+
+def _one_in(config: Cells) -> int:
+    """Every second layer is what torchtitan's selective recomputation of layers takes."""
+    return 2 if config.get("recompute", "").lower().startswith("selective layer") else 1
 
 
 def _plain_attention(config: Cells) -> bool:

@@ -22,7 +22,7 @@ def run_of(plan: Plan) -> Run:
         parallel=plan.parallel, seq=plan.seq, micro_batch=plan.micro_batch,
         micro_batches=plan.micro_batches, vpp=plan.vpp,
         schedule=plan.schedule, dealt=DEALT[plan.sharding], replicate=plan.replicate,
-        layers_again=1.0 if plan.recompute == "full" else 0.0,
+        layers_again=1.0 / plan.one_in if plan.recompute == "full" else 0.0,
         attention_again=plan.recompute == "selective", adapters=plan.adapters is not None,
         weight_bytes=plan.frozen.bits / BITS if plan.adapters else recipe.weights,
         gradient_bytes=recipe.gradients, updated_bytes=_updated(plan),

@@ -33,11 +33,18 @@ def kept(ledger: Ledger, plan: Plan) -> int:
     """Bytes kept of one micro-batch by all layers of a rank, ends included."""
     total = 0
     for section in ledger.sections:
-        if section.kind in LAYERS and plan.recompute == "full":
-            total += -(-section.times // plan.every) * stream_bytes(section, plan)
-        else:
-            total += section.times * layer_bytes(section, plan)
+        inputs, whole = kept_as(section, plan)
+        total += inputs * stream_bytes(section, plan) if inputs else 0
+        total += whole * layer_bytes(section, plan)
     return total
+
+
+def kept_as(section: Section, plan: Plan) -> tuple[int, int]:
+    """Of how many layers the input alone is kept, and of how many all."""
+    if section.kind not in LAYERS or plan.recompute != "full":
+        return 0, section.times
+    again = -(-section.times // plan.one_in)
+    return -(-again // plan.every), section.times - again
 
 
 def kept_behind(ledger: Ledger, plan: Plan) -> int:

@@ -24,7 +24,7 @@ def beside(operation: Operation, plan: Plan) -> int:
     for pair, first in pairs(operation, adapters):
         if first:
             size += width * adapters.rank * pair.wide
-            size += (width + MASK) * d_in if plan.framework.adapter_dropout else 0
+            size += (width + MASK) * d_in if adapters.dropout else 0
         if adapters.magnitudes:
             size += 2 * width * d_out // pair.cut
     return size * (operation.top_k if isinstance(operation, GroupedMatmul) else 1)
@@ -33,6 +33,6 @@ def beside(operation: Operation, plan: Plan) -> int:
 def seen(section: Section, plan: Plan) -> frozenset[str]:
     """Products of a layer whose adapters see their inputs as they are, without dropout."""
     adapters = plan.adapters
-    if adapters is None or plan.framework.adapter_dropout:
+    if adapters is None or adapters.dropout:
         return frozenset()
     return frozenset(one.name for one in section.operations if pairs(one, adapters))

@@ -17,9 +17,10 @@ def gathered(ledger: Ledger, plan: Plan, layers: int | None = None) -> int:
     which the outermost unit holds. FSDP lets go of a layer once it is done, ZeRO-3 as late as it
     may (DeepSpeed, stage3_max_live_parameters).
     """
-    if not (plan.sharded_weights or plan.weights_offloaded):
+    dealt_out = plan.sharded_weights and plan.shard_ranks > 1
+    if not (dealt_out or plan.weights_offloaded):
         return 0
-    if plan.sharded_weights and plan.framework.keeps_gathered:
+    if dealt_out and plan.framework.keeps_gathered:
         return _stored(ledger, ledger.sections, plan)
     units = [_stored(ledger, (one._replace(times=1),), plan) for one in _layers(ledger)]
     ends = [one for one in ledger.sections if one.kind not in LAYERS]

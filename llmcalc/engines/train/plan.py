@@ -51,6 +51,8 @@ class Adapters:
     """Tables that are trained whole as a copy of their own: embedding, head."""
     quantised: bool = False
     """QLoRA: whether the frozen products are stored in fewer bits than they compute in."""
+    dropout: bool = True
+    """Whether they see a dropped-out copy of their input, which is kept with its mask."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,8 @@ class Plan:
     recompute: Recompute = "none"
     every: int = 1
     """Layers that are computed again together."""
+    one_in: int = 1
+    """Of so many layers one is computed again (torchtitan, selective_ac_option)."""
     offload: Offload = "none"
     """What is kept beside the GPU; the optimizer's states take their gradients with them."""
     offload_to: To = "cpu"

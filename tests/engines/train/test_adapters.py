@@ -94,7 +94,7 @@ def _ours(
         name, method=method, rank=RANK, targets=frozenset(targets), seq=SEQ, micro_batch=BATCH,
         kernels=kernel, framework=framework, precision="pure-bf16",
     )  # fmt: skip
-    chosen = replace(found, framework=replace(found.framework, adapter_dropout=bool(dropout)))
+    chosen = replace(found, adapters=replace(found.adapters, dropout=bool(dropout)))
     (layer,) = (one for one in ledger.sections if one.kind == "layer")
     return layer_bytes(layer, chosen)
 
