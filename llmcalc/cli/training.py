@@ -143,7 +143,8 @@ class Training:
         return Asked(
             framework=self.framework, precision=self.precision, optimizer=self.optimizer,
             method=self.method, weights=self.weights, rank=self.rank,
-            targets=_names(self.targets), trained=_names(self.also_train),
+            targets=_names("--targets", self.targets, "attention,mlp"),
+            trained=_names("--also-train", self.also_train, "embedding,head"),
             dropout=self.adapter_dropout, shard=self.shard, replicate=self.replicate,
             gpus=self.tp * self.pp * self.cp if self.gpus is None else self.gpus,
             tp=self.tp, pp=self.pp, vpp=self.vpp, cp=self.cp, ep=self.ep, sp=self.sp,
@@ -157,5 +158,8 @@ class Training:
         )  # fmt: skip
 
 
-def _names(text: str | None) -> frozenset[str]:
-    return frozenset(one.strip() for one in (text or "").split(",") if one.strip())
+def _names(option: str, text: str | None, example: str) -> frozenset[str]:
+    names = frozenset(one.strip() for one in (text or "").split(",") if one.strip())
+    if text is not None and not names:
+        raise UsageError(f"{option} {text!r} names nothing", hint=f"write it as {example}")
+    return names

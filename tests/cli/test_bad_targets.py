@@ -17,6 +17,8 @@ BAD = [
      "it has q, k, v, o, gate, up, down"),
     ("falcon-7b --framework peft --targets q_proj", 5, "falcon-7b has no q_proj",
      "it has query_key_value, dense, dense_h_to_4h, dense_4h_to_h, q, k, v, o, up, down"),
+    ("llama3-8b --targets ,", 2, "--targets ',' names nothing", "write it as attention,mlp"),
+    ("llama3-8b --also-train ,", 2, "--also-train ',' names nothing", "write it as embedding,head"),
     ("llama3-8b --also-train norm", 2, "--also-train takes tables, not 'norm'",
      "known are embedding, head"),
 ]  # fmt: skip
