@@ -123,10 +123,12 @@ def _scoring(run: Run, gpu: GpuSpec, stretch: Stretch, sequences: int) -> float:
 def _forward(role: Role, run: Run, gpu: GpuSpec, sequences: int) -> float:
     plan, every = run.plan, rates.utilisation()
     ranks = plan.parallel.dp * plan.micro_batch
-    way = replace(run_of(plan), micro_batches=-(-sequences // ranks))
+    ledger = model(role, run.cast, plan).ledger
+    scored = run_of(replace(plan, adapters=None), ledger)  # merged, or those of another model
+    way = replace(scored, micro_batches=-(-sequences // ranks))
     reach = reach_of(every, gpu)
     peaks = machine(gpu, reach, network_gb_s=run.pace.network_gb_s)
-    return forward_seconds(model(role, run.cast, plan).ledger, way, peaks, every, reach)
+    return forward_seconds(ledger, way, peaks, every, reach)
 
 
 def _training(run: Run, gpu: GpuSpec, sequences: int) -> float:

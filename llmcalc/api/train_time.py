@@ -98,7 +98,7 @@ def train_time(ledger: Ledger, plan: Plan, gpu: GpuSpec, asked: Asked) -> TrainT
     """
     _sensible(asked)
     every = rates.utilisation()
-    run = run_of(plan)
+    run = run_of(plan, ledger)
     work = amounts(ledger, run)
     step = _step(work, run, plan, gpu, every, asked)
     seconds = step.seconds

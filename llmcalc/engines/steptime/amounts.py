@@ -67,11 +67,14 @@ def amounts(ledger: Ledger, run: Run) -> Amounts:
     passes = (2.0 if run.adapters else 3.0) + run.layers_again
     again = 1.0 if run.attention_again else run.layers_again
     needless = once.matmul if run.adapters else 0
+    beside = run.tokens * (3 * run.beside_flops + run.table_flops)
+    beside_again = run.tokens * run.layers_again * run.beside_flops
     return Amounts(
-        matmul=passes * (once.matmul - grouped), experts=passes * grouped,
+        matmul=passes * (once.matmul - grouped) + beside + beside_again, experts=passes * grouped,
         attention=both.attention + both.other + again * (once.attention + once.other),
-        model=float(whole.model - needless),
-        again=run.layers_again * once.matmul + again * (whole_once.attention + once.other),
+        model=float(whole.model - needless) + beside,
+        again=run.layers_again * once.matmul + beside_again
+        + again * (whole_once.attention + once.other),
         layers=len(ledger.order), passes=passes,
         width=ledger.hidden_size, vocab=_vocab(ledger), tokens=run.tokens,
         weights=counted.total, expert_weights=counted.components["experts"],

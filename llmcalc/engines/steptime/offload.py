@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from llmcalc.engines.steptime.amounts import Amounts
 from llmcalc.engines.steptime.run import Machine, Run
-from llmcalc.engines.steptime.traffic import held_weights
+from llmcalc.engines.steptime.traffic import held_weights, trained_weights
 from llmcalc.formula import formula
 
 
@@ -49,24 +49,26 @@ def paged_seconds(*, bytes: float, rate: float) -> float:
     return 2 * bytes / rate
 
 
-def offload_seconds(
-    work: Amounts, run: Run, machine: Machine, *, computing: float, overlap: float
-) -> float:
-    """What of a step's transfers does not hide behind computing, and the host's update."""
-    held = held_weights(work, run)
-    share, seconds = held / run.sharers, 0.0
+def offload_seconds(work: Amounts, run: Run, machine: Machine, *, room: float) -> float:
+    """What of a step's transfers does not hide in so many seconds of computing, and the update.
+
+    Gradients go down behind the last micro-batch at most.
+    """
+    held, stepped = held_weights(work, run), trained_weights(work, run)
+    share, updated, seconds = held / run.sharers, stepped / run.sharers, 0.0
     if run.weights_on_host:
         mine = (share if run.dealt == "weights" else held) * run.weight_bytes
         up = weights_seconds(passes=2 * run.micro_batches, bytes=mine, rate=machine.host_link)
-        seconds += max(0.0, up - overlap * computing)
-    if run.paged_bytes and not run.adapters:
-        seconds += paged_seconds(bytes=share * run.paged_bytes, rate=machine.host_link)
-    if run.states_on_host and not run.adapters:
-        down = share * run.gradient_bytes / machine.host_link
-        seconds += max(0.0, down - overlap * computing / run.micro_batches)
-        again = 0.0 if run.weights_on_host else share * run.weight_bytes
+        hidden = min(up, room)
+        seconds, room = up - hidden, room - hidden
+    if run.paged_bytes:
+        seconds += paged_seconds(bytes=updated * run.paged_bytes, rate=machine.host_link)
+    if run.states_on_host:
+        down = updated * run.gradient_bytes / machine.host_link
+        seconds += max(0.0, down - room / run.micro_batches)
+        again = 0.0 if run.weights_on_host else updated * run.weight_bytes
         seconds += host_adam_seconds(
-            weights=share, each=run.host_bytes, ranks=min(machine.node, run.parallel.gpus),
+            weights=updated, each=run.host_bytes, ranks=min(machine.node, run.parallel.gpus),
             host=machine.host, up=again, rate=machine.host_link,
         )  # fmt: skip
     return seconds

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from llmcalc.engines.steptime import traffic
-from llmcalc.engines.steptime.amounts import Amounts
+from llmcalc.engines.steptime.amounts import WIDE, Amounts
 from llmcalc.engines.steptime.model_flops import utilisation
 from llmcalc.engines.steptime.offload import offload_seconds
 from llmcalc.engines.steptime.run import Machine, Run
@@ -166,11 +166,12 @@ def train_step(
         "gradients", exposed_seconds, exchanges=data, overlap=reach.overlap, compute=computing,
         micro_batches=traffic.behind(run),
     ) if data else 0.0  # fmt: skip
+    room = reach.overlap * computing - (data - exposed)
     batches = run.micro_batches * split.dp
     step = TrainStep(
         compute=computing, bubble=stalls, exchange=waits, gradients=exposed,
-        offload=offload_seconds(work, run, machine, computing=computing, overlap=reach.overlap),
-        optimizer=0.0 if run.adapters or run.states_on_host else _optimizer(work, run, machine),
+        offload=offload_seconds(work, run, machine, room=room),
+        optimizer=0.0 if run.states_on_host else _optimizer(work, run, machine),
         tokens=run.step_tokens, gpus=split.gpus, model_flops=work.model * batches,
         hardware_flops=(work.model + work.again) * batches, peak=machine.compute,
     )  # fmt: skip
@@ -187,8 +188,10 @@ def _computing(
 ) -> float:
     """Seconds of one micro-batch on one stage, every rank of it at work."""
     rows = work.layers * work.width * every.element_copies * work.passes / 3
-    moved = work.tokens * (rows + work.vocab * every.logit_copies)
     ranks = run.parallel.tp * run.parallel.cp * run.parallel.pp
+    moved = work.tokens * (rows + work.vocab * every.logit_copies)
+    if run.weight_bytes < WIDE and run.adapters:  # each pass widens them, on every context rank
+        moved += run.parallel.cp * work.passes * work.weights * (run.weight_bytes + WIDE)
     latency = work.passes * work.layers / run.parallel.pp * every.layer_seconds
     return _named(
         "compute_of_a_micro_batch", computing_seconds, matmul=work.matmul, reached=reach.matmul,
@@ -216,7 +219,7 @@ def _waiting(work: Amounts, run: Run, machine: Machine, computing: float) -> flo
 def _optimizer(work: Amounts, run: Run, machine: Machine) -> float:
     """Seconds to read and write weights, gradients and states."""
     return _named(
-        "optimizer", update_seconds, weights=traffic.held_weights(work, run), ranks=run.sharers,
+        "optimizer", update_seconds, weights=traffic.trained_weights(work, run), ranks=run.sharers,
         bytes=run.updated_bytes, bandwidth=machine.bandwidth,
     )  # fmt: skip
 

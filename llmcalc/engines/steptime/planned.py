@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
+from typing import Any
+
+from llmcalc.blueprint.operations import GroupedMatmul, Ledger, Matmul
 from llmcalc.engines.steptime.run import Dealt, Run
 from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.train.states import state_bytes
-from llmcalc.engines.train.trained import Tensor
+from llmcalc.engines.train.trained import Tensor, count, factors
 from llmcalc.engines.training import Sharding
+from llmcalc.formula import quietly
 
 DEALT: dict[Sharding, Dealt] = {
     "ddp": "nothing", "zero1": "optimizer", "zero2": "gradients", "zero3": "weights",
@@ -15,8 +20,8 @@ DEALT: dict[Sharding, Dealt] = {
 BITS = 8
 
 
-def run_of(plan: Plan) -> Run:
-    """The step of a plan."""
+def run_of(plan: Plan, ledger: Ledger) -> Run:
+    """The step of a plan for a model."""
     recipe = plan.recipe
     return Run(
         parallel=plan.parallel, seq=plan.seq, micro_batch=plan.micro_batch,
@@ -31,7 +36,29 @@ def run_of(plan: Plan) -> Run:
         weights_on_host=plan.offload in {"parameters", "all"},
         host_bytes=recipe.gradients + recipe.weights
         + 2 * (recipe.optimizer + (recipe.master_weights or recipe.weights)),
+        **_beside(plan, ledger),
     )  # fmt: skip
+
+
+def _beside(plan: Plan, ledger: Ledger) -> dict[str, Any]:
+    """What is trained beside frozen weights, and what it computes."""
+    if plan.adapters is None:
+        return {}
+    flops = table = 0.0
+    for section in ledger.sections:
+        for operation in section.operations:
+            if not isinstance(operation, (Matmul, GroupedMatmul)):
+                continue
+            visited = 1.0
+            if isinstance(operation, GroupedMatmul):
+                visited = operation.top_k / operation.weight.shape[0]
+            numbers = sum(prod(one) for one in factors(operation, plan.adapters) if len(one) > 1)
+            flops += 2 * section.times * visited * numbers
+            if operation.weight.component == "lm_head" and "head" in plan.adapters.trained:
+                table += 2 * operation.weight.numel
+    with quietly():
+        trained = count(ledger, plan)
+    return {"trained": trained, "beside_flops": flops, "table_flops": table}
 
 
 def _updated(plan: Plan) -> float:

@@ -33,6 +33,12 @@ class Run:
     """Whether the core of attention alone is computed again (selective recomputation)."""
     adapters: bool = False
     """Whether the weights are frozen: no gradients of theirs are computed or exchanged."""
+    trained: int = 0
+    """Numbers that are trained beside frozen weights, adapters and tables."""
+    beside_flops: float = 0.0
+    """FLOPs of the adapters for one token, forward."""
+    table_flops: float = 0.0
+    """FLOPs for the gradient of a head that is trained beside adapters, for one token."""
     weight_bytes: float = 2.0
     """Of a weight that ranks gather."""
     gradient_bytes: float = 2.0

@@ -170,6 +170,12 @@ def held_weights(work: Amounts, run: Run) -> float:
     return sum(held for held, _, _ in _pools(work, run))
 
 
+def trained_weights(work: Amounts, run: Run) -> float:
+    """Of those the ones that are stepped; adapters are cut as what they stand beside."""
+    split = run.parallel
+    return run.trained / (split.tp * split.pp) if run.adapters else held_weights(work, run)
+
+
 def data_seconds(work: Amounts, run: Run, machine: Machine) -> float:
     """Of one step: gradients once, or weights for every pass of every micro-batch too.
 
@@ -210,7 +216,10 @@ def _pool_seconds(name: str, pool: Pool, work: Amounts, run: Run, machine: Machi
     sharers = Group(ranks=ranks // copies, stride=stride)
     others = Group(ranks=copies, stride=stride * sharers.ranks)
     layers = work.layers / run.parallel.pp
-    size = run.gradient_bytes * held / layers
+    summed = held
+    if run.adapters:  # they are all in one pool
+        summed = trained_weights(work, run) if name == "dense" else 0.0
+    size = run.gradient_bytes * summed / layers
     with about(f"gather_of_{name}"):
         gather = gather_seconds(run.weight_bytes * held / layers, sharers, machine)
     with about(f"scatter_of_{name}"):
@@ -227,8 +236,6 @@ def _pool_seconds(name: str, pool: Pool, work: Amounts, run: Run, machine: Machi
 
 def _sums(run: Run) -> int:
     """Sums of each gradient in a step."""
-    if run.adapters:
-        return 0
     return run.micro_batches if run.dealt in {"gradients", "weights"} else 1
 
 

@@ -19,7 +19,7 @@ FULL = replace(ALONE, adapters=False)
 
 
 def _seconds(run: object, computing: float = 0.0, overlap: float = 0.0) -> float:
-    return offload_seconds(WORK, run, HOSTED, computing=computing, overlap=overlap)  # type: ignore[arg-type]
+    return offload_seconds(WORK, run, HOSTED, room=computing * overlap)  # type: ignore[arg-type]
 
 
 def test_gradients_go_down_and_the_host_updates() -> None:
