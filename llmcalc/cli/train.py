@@ -16,7 +16,7 @@ from llmcalc.report.model import Report
 
 @command(
     "llmcalc train llama2-7b --gpu a100-80 --precision pure-bf16 --recompute full",
-    "llmcalc train llama3-8b --gpu 4090 --method qlora --rank 32 --timeline",
+    "llmcalc train llama3-8b --gpu 4090 --method qlora --rank 32 --recompute full",
     "llmcalc train llama3-8b --gpu h100 -n 64 --shard fsdp --tokens 100B --price 2",
 )
 def train(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,3 +110,45 @@ def _examples() -> list[str]:
 @pytest.mark.parametrize("line", [line for line in _examples() if _runs(line)])
 def test_an_example_of_the_help_runs(line: str, folder: Path) -> None:
     assert _run(line, folder) == 0
+
+
+def _shown() -> list[str]:
+    """Lines that train on a named GPU, in README, the pages of training and --help."""
+    pages = [page for page in PAGES if page.name in {"README.md", "training.md", "rlhf.md"}]
+    lines = {line for page in pages for line in _lines(page.read_text(encoding="utf-8"))}
+    return sorted(
+        line for line in lines | set(_examples())
+        if re.match(r"llmcalc (train|rlhf) .*--gpu ", line)
+    )  # fmt: skip
+
+
+def _answer(line: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert _run(f"{line} --json", folder) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)["results"][0]
+    return found
+
+
+@pytest.mark.parametrize("line", _shown())
+def test_what_an_example_trains_fits(
+    line: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _answer(line, folder, capsys)["verdict"] in {"fits", "tight"}
+
+
+def test_the_page_shows_what_it_says_of_copies_and_of_deepseek(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Seconds and GiB of `Time and cost` are those of the lines above them."""
+    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    lines = list(_lines(page.split("## Time and cost")[1].split("\n- **Collectives**")[0]))
+    flat, copies, deepseek = (_answer(line, folder, capsys) for line in lines)
+    whole = _answer(lines[2].replace(" --recompute full", ""), folder, capsys)
+    (told,) = re.findall(
+        r"ranks: ([\d.]+) s a step. .*: ([\d.]+) s, in (\d+) GiB instead of (\d+)"
+        r".*?80 GB so, in (\d+) GiB.*?we say (\d+) GiB", page, re.DOTALL,
+    )  # fmt: skip
+    assert copies["step_seconds"] < flat["step_seconds"]
+    assert [float(one) for one in told] == [
+        round(flat["step_seconds"], 1), round(copies["step_seconds"], 1),
+        *(round(one["per_gpu"]["peak"] / 2**30) for one in (copies, flat, deepseek, whole)),
+    ]  # fmt: skip
