@@ -36,6 +36,11 @@ def assumptions(
             named["while others compute"] = (
                 "weights and cache of the engine leave" if run.engine.sleeps else "the engine stays"
             )
+        if run.pace.group is None and run.sequences < run.algorithm.group:
+            named["group"] = (
+                f"{run.sequences} of each prompt, not the usual {run.algorithm.group}: "
+                "an iteration makes no more"
+            )
     if gpu:
         named["capacity"] = capacity(gpu).basis
         if engine:

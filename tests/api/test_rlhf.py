@@ -189,6 +189,15 @@ def test_an_engine_of_its_own_gpus_takes_nothing_where_others_train(on: str | No
         assert parts == stretch.roles
 
 
+def test_a_usual_group_that_is_too_large_is_said_to_be_cut() -> None:
+    """TRL's GRPO makes 8 completions of each prompt (num_generations)."""
+    assert run("grpo").assumptions["group"] == (
+        "1 of each prompt, not the usual 8: an iteration makes no more"
+    )
+    assert "group" not in run("grpo", gpus=8).assumptions
+    assert "group" not in run("ppo").assumptions
+
+
 def test_rules_give_rewards_only_where_no_model_does() -> None:
     asked = {"on": "h100", "gpus": 8, "shard": "fsdp"}
     assert "rules" not in str(run("grpo", **asked).assumptions["time"])
