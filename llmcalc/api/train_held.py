@@ -5,6 +5,7 @@ from __future__ import annotations
 from llmcalc.blueprint.operations import GroupedMatmul, Ledger
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.train.activations import LAYERS, again
+from llmcalc.engines.train.frozen import quantises_experts
 from llmcalc.engines.train.plan import Adapters, Plan
 from llmcalc.engines.training import SHARDED
 from llmcalc.spec.gpu import GpuSpec
@@ -27,6 +28,8 @@ def held(ledger: Ledger, plan: Plan, gpu: GpuSpec | None) -> dict[str, str | int
     }
     if plan.adapters:
         named["adapters"] = _adapters(plan.adapters, ledger)
+        if plan.adapters.quantised and _experts(ledger):
+            named["experts"] = _stored_experts(plan)
     if numbers := _of_towers(ledger):
         named["images and sound"] = _towers(numbers, frozen=plan.adapters is not None)
     if gpu:
@@ -66,6 +69,13 @@ def _adapters(adapters: Adapters, ledger: Ledger) -> str:
     if any(name.startswith("experts.") for name in beside):
         return f"{said}, a pair for each expert"
     return f"{said}, none beside experts" if _experts(ledger) else said
+
+
+def _stored_experts(plan: Plan) -> str:
+    if quantises_experts(plan):
+        return f"frozen in {plan.frozen.name}, which takes experts that are products of their own"
+    width = "float32" if plan.framework.widens_frozen else "16 bits"
+    return f"frozen in {width}: bitsandbytes quantises no experts that are one parameter"
 
 
 def _experts(ledger: Ledger) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines import weights
-from llmcalc.engines.train.lasting import frozen_bytes
+from llmcalc.engines.train.frozen import frozen_bytes
 from llmcalc.engines.train.passes import Moment
 from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.train.states import states_of

@@ -95,6 +95,8 @@ class Framework:
     """Whether quantised matrices are kept as products saw them, until the backward pass."""
     peft: Bool = False
     """Whether adapters are PEFT's, which stand beside the layers of a class, not our products."""
+    quantised_experts: Bool = True
+    """Whether frozen experts are quantised as other products are."""
     widens_frozen: Bool = False
     """Whether 16-bit weights beside quantised ones are made float32."""
     stray_table_gradient: Bool = False

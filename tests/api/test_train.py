@@ -266,7 +266,7 @@ def test_peft_widens_what_stands_beside_quantised_weights() -> None:
 
 
 def test_one_layer_in_two_is_computed_again() -> None:
-    """torchtitan's selective recomputation: the inputs of 16 of 32 layers, and 16 layers whole."""
+    """As torchtitan's selective option 2: the inputs of 16 of 32 layers, and 16 layers whole."""
     whole, half, inputs = (
         next(one for one in _train(micro_batch=4, **how).timeline if one.phase == "forward")
         for how in ({}, {"recompute": "full", "one_in": 2}, {"recompute": "full"})
@@ -289,3 +289,21 @@ def test_dropout_costs_adapters_a_copy_of_their_input_and_a_mask() -> None:
     )
     tokens = 32 * 2048 * 4096
     assert dropped.activations - without.activations == (3 - 2) * tokens
+
+
+def test_bitsandbytes_leaves_experts_that_are_one_parameter() -> None:
+    """Qwen3-30B-A3B: 48 layers of 128 experts of 3 · 2,048 · 768 numbers.
+
+    16 bits each under TRL; PEFT's preparation makes them float32 as all else that is not quantised.
+    """
+    experts = 48 * 128 * 3 * 2048 * 768
+    for name, width in (("trl", 2), ("huggingface", 4)):
+        found = _train(
+            "qwen3-30b-a3b", method="qlora", framework=name, targets=frozenset({"q_proj"})
+        )
+        assert width * experts < found.per_gpu.weights < width * experts * 1.1
+        assert "quantises no experts" in str(found.assumptions["experts"])
+    generic = _train("qwen3-30b-a3b", method="qlora", targets=frozenset({"q"}))
+    assert generic.per_gpu.weights < 0.6 * experts
+    dense = _train("llama3-8b", method="qlora", framework="trl")
+    assert "experts" not in dense.assumptions

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from llmcalc.blueprint.operations import GroupedMatmul, Ledger, Matmul, Section
 from llmcalc.blueprint.weight import Weight
-from llmcalc.engines import weights
 from llmcalc.engines.train.activations import LAYERS, workload
+from llmcalc.engines.train.frozen import frozen_bytes, quantises_experts
 from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.train.trained import trained
 
@@ -36,11 +36,12 @@ def widened(ledger: Ledger, plan: Plan) -> int:
     """
     if plan.adapters is None or not (plan.adapters.quantised or plan.adapters.magnitudes):
         return 0
+    experts = GroupedMatmul if quantises_experts(plan) or not plan.adapters.quantised else Matmul
     sizes = [
         operation.weight.numel
         for section in _layers(ledger)
         for operation in section.operations
-        if isinstance(operation, (Matmul, GroupedMatmul))
+        if isinstance(operation, (Matmul, experts))
     ]
     copies = plan.adapters.quantised + 2 * plan.adapters.magnitudes
     return plan.recipe.computed * copies * max(sizes, default=0)
@@ -120,7 +121,7 @@ gradient of the output, that of the input before it is dealt out, and the one be
 def _stored(ledger: Ledger, sections: tuple[Section, ...], plan: Plan) -> int:
     """Bytes of all weights of some sections as they are gathered."""
     if plan.adapters and plan.adapters.quantised:
-        return sum(weights.by_group(ledger._replace(sections=sections), plan.frozen).values())
+        return frozen_bytes(ledger._replace(sections=sections), plan)
     return plan.recipe.computed * sum(
         one.times * weight.numel for one in sections for weight in _of(one)
     )

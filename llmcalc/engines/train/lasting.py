@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from llmcalc.blueprint.operations import Ledger
-from llmcalc.engines import weights
+from llmcalc.engines.train.frozen import frozen_bytes
 from llmcalc.engines.train.offload import FLOAT32, Kept, kept
 from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.train.states import states_of
 from llmcalc.engines.train.trained import Tensor, trained
 from llmcalc.engines.training import SHARDED, held_bytes
 
-NARROW = {"bf16", "fp16"}
 ADAM = 2
 """Moments of optimizers that divide one by the root of the other."""
 
@@ -58,15 +57,6 @@ def weights_bytes(ledger: Ledger, plan: Plan, found: tuple[Tensor, ...]) -> int:
     if plan.adapters is None:
         return own
     return own + -(-frozen_bytes(ledger, plan) // (plan.shard_ranks if plan.sharded_weights else 1))
-
-
-def frozen_bytes(ledger: Ledger, plan: Plan) -> int:
-    """Bytes of frozen weights, those of 16 bits twice where they are made float32."""
-    size = sum(weights.by_group(ledger, plan.frozen).values())
-    if plan.adapters and plan.adapters.quantised and plan.framework.widens_frozen:
-        tensors = weights.by_tensor(ledger, plan.frozen)
-        size += sum(one.bytes for one in tensors if one.format.name in NARROW)
-    return size
 
 
 def _each(found: tuple[Tensor, ...], plan: Plan, part: str, dealt: str = "") -> int:
