@@ -10,6 +10,7 @@ from llmcalc.api.bands import step_band
 from llmcalc.api.plans import Asked, Method, plan
 from llmcalc.api.train_advice import advise
 from llmcalc.api.train_changes import options
+from llmcalc.api.train_held import stored_experts
 from llmcalc.api.trained import Limit, Trained
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.largest import bounded
@@ -94,6 +95,8 @@ def assumed(asked: Asked, gpu: GpuSpec) -> dict[str, str | int]:
     if chosen.adapters:
         targets = ", ".join(sorted(chosen.adapters.targets))
         named["adapters"] = f"rank {chosen.adapters.rank} on {targets}"
+        if chosen.adapters.quantised:
+            named["experts"] = stored_experts(chosen)
     return named
 
 

@@ -29,7 +29,7 @@ def held(ledger: Ledger, plan: Plan, gpu: GpuSpec | None) -> dict[str, str | int
     if plan.adapters:
         named["adapters"] = _adapters(plan.adapters, ledger)
         if plan.adapters.quantised and _experts(ledger):
-            named["experts"] = _stored_experts(plan)
+            named["experts"] = stored_experts(plan)
     if numbers := _of_towers(ledger):
         named["images and sound"] = _towers(numbers, frozen=plan.adapters is not None)
     if gpu:
@@ -71,7 +71,8 @@ def _adapters(adapters: Adapters, ledger: Ledger) -> str:
     return f"{said}, none beside experts" if _experts(ledger) else said
 
 
-def _stored_experts(plan: Plan) -> str:
+def stored_experts(plan: Plan) -> str:
+    """How frozen experts are stored where other products are quantised."""
     if quantises_experts(plan):
         return f"frozen in {plan.frozen.name}, which takes experts that are products of their own"
     width = "float32" if plan.framework.widens_frozen else "16 bits"

@@ -43,7 +43,9 @@ def test_a_rank_above_a_side_is_answered_with_a_warning(llmcalc: Callable[..., A
 
 def test_assumptions_say_what_adapters_stand_beside(llmcalc: Callable[..., Any]) -> None:
     shared = llmcalc("train", "falcon-7b", "--method", "lora", "--framework", "peft").out
-    assert "rank 16 beside q+k+v, o, up, down, no dropout, joined ones with one first factor" in shared
+    assert (
+        "rank 16 beside q+k+v, o, up, down, no dropout, joined ones with one first factor" in shared
+    )
     torn = llmcalc(
         "train", "falcon-7b", "--method", "lora", "--framework", "peft", "--targets", "q,v"
     ).out
