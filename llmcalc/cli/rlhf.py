@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @command(
     "llmcalc rlhf llama2-7b --algo ppo --gpu a100-80 -n 8 --shard zero3",
     "llmcalc rlhf qwen3-8b --algo grpo --method lora --no-reward-model --gpu h100",
-    "llmcalc rlhf llama3-8b --algo dpo --gpu h100 -n 8 --shard fsdp --recompute full",
+    "llmcalc rlhf qwen3-8b --algo dpo --gpu h100 -n 8 --shard fsdp --recompute full",
     "llmcalc rlhf qwen3-32b --algo grpo -n 32 --shard zero3 --rollout-gpus 8",
     "llmcalc rlhf qwen3-8b --algo rloo --gpu h200 -n 8 --shard fsdp -s 4k --price 3",
 )
