@@ -45,8 +45,8 @@ def assumptions(
         named["capacity"] = capacity(gpu).basis
         if engine:
             rules = not any(role.name == "reward" for role in run.cast.roles(run.algorithm))
-            named["time"] = "every completion of full length"
-            named["time"] += "; rules give rewards at once" if rules else ""
+            at_once = "; rules give rewards at once" if rules else ""
+            named["time"] = f"every completion of full length{at_once}"
         if run.idle_on_host or plan.offload != "none":
             named["not timed"] = "what goes to the host and back, but for the policy's weights"
     return named
