@@ -105,7 +105,7 @@ def _forward(rank: Ledger, plan: Plan, standing: Share, *, copies: int) -> Share
         activations=max(layers, default=0),
         logits=_logits(rank, plan),
         buffers=copies + plan.framework.workspace
-        + buffers.gathered(rank, plan) + buffers.widened(rank, plan),
+        + buffers.gathered(buffers.units(rank, plan), plan) + buffers.widened(rank, plan),
     )  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from llmcalc.blueprint.operations import GroupedMatmul, Ledger, Matmul, Section
 from llmcalc.blueprint.weight import Weight
 from llmcalc.engines.train.activations import LAYERS, workload
@@ -10,23 +12,38 @@ from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.train.trained import trained
 
 
-def gathered(ledger: Ledger, plan: Plan, layers: int | None = None) -> int:
-    """Bytes of weights that a rank has beyond its own share while it computes.
+class Units(NamedTuple):
+    """Bytes of weights that a rank gathers, whole; nothing where it has them all."""
 
-    So many layers, the one at work and those prefetched if not said, and the tables at both ends,
-    which the outermost unit holds. FSDP lets go of a layer once it is done, ZeRO-3 as late as it
-    may (DeepSpeed, stage3_max_live_parameters).
-    """
+    layer: int = 0
+    """The largest."""
+    ends: int = 0
+    """Tables at both ends, which the outermost unit holds."""
+    every: int = 0
+    """The whole model, where that is how a framework gathers."""
+
+
+def units(ledger: Ledger, plan: Plan) -> Units:
+    """What a rank gathers of its stage."""
     dealt_out = plan.sharded_weights and plan.shard_ranks > 1
     if not (dealt_out or plan.weights_offloaded):
-        return 0
+        return Units()
     if dealt_out and plan.framework.keeps_gathered:
-        return _stored(ledger, ledger.sections, plan)
-    units = [_stored(ledger, (one._replace(times=1),), plan) for one in _layers(ledger)]
-    ends = [one for one in ledger.sections if one.kind not in LAYERS]
+        return Units(every=_stored(ledger, ledger.sections, plan))
+    layers = [_stored(ledger, (one._replace(times=1),), plan) for one in _layers(ledger)]
+    ends = tuple(one for one in ledger.sections if one.kind not in LAYERS)
+    return Units(layer=max(layers, default=0), ends=_stored(ledger, ends, plan))
+
+
+def gathered(found: Units, plan: Plan, layers: int | None = None) -> int:
+    """Bytes of weights that a rank has beyond its own share while it computes.
+
+    Of so many layers, the one at work and those prefetched if not said. FSDP lets go of a layer
+    once it is done, ZeRO-3 as late as it may (DeepSpeed, stage3_max_live_parameters).
+    """
     if layers is None or plan.sharding != "fsdp":
         layers = 1 + plan.framework.prefetched
-    return layers * max(units, default=0) + _stored(ledger, tuple(ends), plan)
+    return found.every + layers * found.layer + found.ends
 
 
 def widened(ledger: Ledger, plan: Plan) -> int:

@@ -47,17 +47,20 @@ class Passes:
     """Bytes kept of one micro-batch."""
     flying: int
     """Bytes kept of all micro-batches in flight."""
+    standing: int
+    """Bytes of buffers that stand through the passes."""
+    units: buffers.Units
+    head: loss.Head | None
+    """None on a stage without one."""
 
     @property
     def kept_logits(self) -> int:
         """Bytes of logits that the training loop holds until the step is over."""
-        head = head_of(self.rank, self.plan)
-        return loss.kept(self.plan.loss, head) if head else 0
+        return loss.kept(self.plan.loss, self.head) if self.head else 0
 
     def moments(self) -> tuple[Moment, ...]:
         """The points where most may stand, in the order of the step."""
-        head = head_of(self.rank, self.plan)
-        passes = (*self._to_the_loss(head), *self._through_layers(), self._at_table())
+        passes = (*self._to_the_loss(self.head), *self._through_layers(), self._at_table())
         return (*self._gathering(), *passes) if self.plan.copies_dealt_out else passes
 
     def _gathering(self) -> tuple[Moment, Moment]:
@@ -75,7 +78,7 @@ class Passes:
         one = 0 if plan.recompute == "full" else max(layers, default=0)
         last = self._point("the last layer's weights are gathered", sums, layers=3, logits=logits,
                            activations=-one - activations.kept_behind(rank, plan))  # fmt: skip
-        copies = buffers.gathered(rank, plan, 1)
+        copies = buffers.gathered(self.units, plan, 1)
         return (
             replace(first, phase="forward", buffers=first.buffers + copies),
             replace(last, phase="forward"),
@@ -157,15 +160,22 @@ class Passes:
         )  # fmt: skip
 
     def _always(self, layers: int | None) -> int:
-        rank, plan = self.rank, self.plan
-        return (
-            standing_buffers(rank, plan) + self.held.copies + buffers.gathered(rank, plan, layers)
-            + buffers.widened(rank, plan) + buffers.streams(rank, plan)
-        )  # fmt: skip
+        return self.standing + buffers.gathered(self.units, self.plan, layers)
 
     def _stream(self) -> int:
         layers = [one for one in self.rank.sections if one.kind == "layer"]
         return max((activations.stream_bytes(one, self.plan) for one in layers), default=0)
+
+
+def passes_of(rank: Ledger, plan: Plan, held: Lasting, in_flight: float) -> Passes:
+    """The passes of a stage with so many micro-batches in flight."""
+    one = activations.kept(rank, plan)
+    return Passes(
+        rank=rank, plan=plan, held=held, one=one, flying=int(one * in_flight),
+        standing=standing_buffers(rank, plan) + held.copies + buffers.widened(rank, plan)
+        + buffers.streams(rank, plan),
+        units=buffers.units(rank, plan), head=head_of(rank, plan),
+    )  # fmt: skip
 
 
 def standing_buffers(rank: Ledger, plan: Plan) -> int:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.blueprint.shard import shard
-from llmcalc.engines.train import activations, buffers
+from llmcalc.engines.train import buffers
 from llmcalc.engines.train.flight import in_flight
 from llmcalc.engines.train.lasting import Lasting, lasting
-from llmcalc.engines.train.passes import Moment, Passes, standing_buffers
+from llmcalc.engines.train.passes import Moment, Passes, passes_of, standing_buffers
 from llmcalc.engines.train.plan import Plan
 
 
@@ -44,8 +44,7 @@ def fullest(lines: tuple[Line, ...]) -> Line:
 def _line(rank: Ledger, number: int, of: int, plan: Plan) -> Line:
     held = lasting(rank, plan)
     flying = in_flight(plan.schedule, p=of, stage=number, v=plan.vpp, m=plan.micro_batches)
-    one = activations.kept(rank, plan)
-    passes = Passes(rank=rank, plan=plan, held=held, one=one, flying=int(one * flying))
+    passes = passes_of(rank, plan, held, flying)
     return Line(stage=number, lasting=held, moments=(*passes.moments(), *_steps(passes)))
 
 
@@ -58,6 +57,6 @@ def _steps(passes: Passes) -> tuple[Moment, Moment]:
         master_weights=held.master_weights, optimizer=held.optimizer,
         logits=passes.kept_logits, buffers=always + held.stepping,
     )  # fmt: skip
-    saved = buffers.gathered(rank, plan) if plan.sharded_weights else 0
+    saved = buffers.gathered(passes.units, plan) if plan.sharded_weights else 0
     at = "a checkpoint is written"
     return step, replace(step, phase="save", at=at, gradients=0, buffers=always + saved)
