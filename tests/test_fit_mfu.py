@@ -36,7 +36,7 @@ def test_the_file_is_what_the_tool_writes(tool: ModuleType) -> None:
 def test_no_constant_does_better_a_little_to_either_side(tool: ModuleType) -> None:
     """The search has ended in a hollow: a tenth more or less of a constant gains at most 1 %."""
     every, file = tool.rows(), utilisation()
-    known = _constants(tool)
+    known = tool.constants(file)
     assert tool.built(known).classes[0].matmul == file.classes[0].matmul
     weigh = tool._weights(every)
     least = tool._loss(every, weigh, known)
@@ -45,19 +45,3 @@ def test_no_constant_does_better_a_little_to_either_side(tool: ModuleType) -> No
             _, low, high = tool.bounds()[name]
             moved = known | {name: min(high, max(low, known[name] * factor))}
             assert tool._loss(every, weigh, moved) > 0.99 * least, name
-
-
-def _constants(tool: ModuleType) -> dict[str, float]:
-    """The file's constants by the names of the search."""
-    file = utilisation()
-    classes = {one.name: one for one in file.classes}
-    found = {name: getattr(file, name) for name in ("element_copies", "logit_copies")}
-    found |= {name: getattr(file, name) for name in ("layer_seconds", "tensor_link")}
-    first = file.classes[0]
-    found |= {"experts": first.experts / first.matmul}
-    for name in tool.bounds():
-        group, _, field = name.partition(".")
-        if field:
-            one = classes[{"nvlink": "ampere", "pcie": "geforce"}.get(group, group)]
-            found[name] = getattr(one, field)
-    return found
