@@ -14,7 +14,7 @@ from llmcalc.engines.train.plan import Plan
 from llmcalc.engines.train.states import states_of
 from llmcalc.engines.train.trained import Tensor, trained
 from llmcalc.engines.training import SHARDED, held_bytes
-from llmcalc.formula import quietly, record, record_sum, recording
+from llmcalc.formula import quietly, record, recording
 from llmcalc.planner.worked_steps import STAGES, derived, told
 
 
@@ -47,8 +47,11 @@ def _weights(rank: Ledger, plan: Plan, found: tuple[Tensor, ...], held: int) -> 
     for step in steps:
         record(replace(step, name=named.get(step.name, step.name)))
     if frozen != stored:
-        wider = {"stored_weights": stored, "widened_weights": frozen - stored}
-        record_sum("frozen_weights", wider, "bytes")
+        # Blocks of tiny tensors are padded beyond what 16 bits take.
+        text = "stored_weights + wider" if frozen > stored else "stored_weights − padding"
+        apart = {"stored_weights": stored, text.split()[-1]: abs(frozen - stored)}
+        derived("frozen_weights", text, apart, frozen, source=plan.framework.title,
+                note="what stays in 16 bits or is made float32")  # fmt: skip
     values = {
         "trained_weights": own, "frozen_weights": frozen,
         "ranks": plan.shard_ranks if plan.sharded_weights else 1,
