@@ -48,10 +48,10 @@ def _weights(rank: Ledger, plan: Plan, found: tuple[Tensor, ...], held: int) -> 
         record(replace(step, name=named.get(step.name, step.name)))
     if frozen != stored:
         # Blocks of tiny tensors are padded beyond what 16 bits take.
-        text = "stored_weights + wider" if frozen > stored else "stored_weights − padding"
-        apart = {"stored_weights": stored, text.split()[-1]: abs(frozen - stored)}
-        derived("frozen_weights", text, apart, frozen, source=plan.framework.title,
-                note="what stays in 16 bits or is made float32")  # fmt: skip
+        sign, name = ("+", "wider") if frozen > stored else ("−", "padding")
+        apart = {"stored_weights": stored, name: abs(frozen - stored)}
+        derived("frozen_weights", f"stored_weights {sign} {name}", apart, frozen,
+                source=plan.framework.title, note="what is not quantised, or is made float32")  # fmt: skip
     values = {
         "trained_weights": own, "frozen_weights": frozen,
         "ranks": plan.shard_ranks if plan.sharded_weights else 1,
