@@ -50,8 +50,10 @@ def _weights(rank: Ledger, plan: Plan, found: tuple[Tensor, ...], held: int) -> 
         # Blocks of tiny tensors are padded beyond what 16 bits take.
         sign, name = ("+", "wider") if frozen > stored else ("−", "padding")
         apart = {"stored_weights": stored, name: abs(frozen - stored)}
-        derived("frozen_weights", f"stored_weights {sign} {name}", apart, frozen,
-                source=plan.framework.title, note="what is not quantised, or is made float32")  # fmt: skip
+        derived(
+            "frozen_weights", f"stored_weights {sign} {name}", apart, frozen,
+            source=plan.framework.title, note="what is not quantised, or is made float32",
+        )  # fmt: skip
     values = {
         "trained_weights": own, "frozen_weights": frozen,
         "ranks": plan.shard_ranks if plan.sharded_weights else 1,
