@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llmcalc.api import plans
+from llmcalc.api.train import TrainResult, train
 from llmcalc.api.train_time import Asked, TrainTime, train_time
 from llmcalc.blueprint import lower
 from llmcalc.catalog.find import card, gpu
@@ -45,6 +46,14 @@ def said(run: Published) -> TrainTime:
     """What we say of a run."""
     plan = plans.plan(plans.Asked(**run.plan))
     return train_time(lower(run.card), plan, gpu(run.gpu), Asked())
+
+
+def verdict(run: Published, **more: Any) -> str | None:
+    """Whether we say that the memory of a run is enough."""
+    asked = plans.plan(plans.Asked(**run.plan | more))
+    (found,) = train(run.card, asked, gpu=gpu(run.gpu)).results
+    assert isinstance(found, TrainResult)
+    return found.verdict
 
 
 def error(run: Published) -> float:
