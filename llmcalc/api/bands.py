@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from llmcalc.blueprint.operations import GroupedMatmul, Ledger
+from llmcalc.blueprint.operations import Ledger
 from llmcalc.catalog.accuracy import ALL_TRAINING, Band, band, bands, step_group
 from llmcalc.engines.part import Part
 from llmcalc.spec.runtime import Runtime
@@ -30,16 +30,14 @@ def room_band(runtime: Runtime) -> Band | None:
     return band(runtime.name, "room", runtime.like)
 
 
-def step_band(plan: Plan, method: str, ledger: Ledger) -> Band | None:
+def step_band(plan: Plan, ledger: Ledger) -> Band | None:
     """How far the peaks of training steps were off under this framework and method.
 
     Of models with experts, or without, as this one; all frameworks together where too few rows
     tell, and for FP8, which hardly any row is of.
     """
-    experts = any(
-        isinstance(one, GroupedMatmul) for section in ledger.sections for one in section.operations
-    )
-    own = bands().get((step_group(plan.framework.name, method, experts=experts), "mem"))
+    group = step_group(plan.framework.name, plan.method, experts=ledger.has_experts)
+    own = bands().get((group, "mem"))
     known = own is not None and own.n >= ENOUGH and plan.recipe.product_bits >= WIDE
     return own if known else bands().get((ALL_TRAINING, "mem"))
 
@@ -48,7 +46,12 @@ def basis_shown(part: Part) -> str:
     """`modelled, off 0.4 % (p90 6.1 %)`, or the basis alone."""
     if part.error_p50 is None or part.error_p90 is None:
         return part.basis
-    return f"{part.basis}, off {part.error_p50:.1%} (p90 {part.error_p90:.1%})".replace("%", " %")
+    return f"{part.basis}, {off(part.error_p50, part.error_p90)}"
+
+
+def off(p50: float, p90: float) -> str:
+    """`off 0.4 % (p90 6.1 %)`."""
+    return f"off {p50:.1%} (p90 {p90:.1%})".replace("%", " %")
 
 
 def _banded(part: Part, runtime: Runtime) -> Part:

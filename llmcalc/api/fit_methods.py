@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from llmcalc.api import fit_methods_tables as tables
 from llmcalc.api.fit_train import report
-from llmcalc.api.plans import Asked, Method
+from llmcalc.api.plans import Asked
 from llmcalc.api.selection import Filter, selected
 from llmcalc.api.train_advice import cheapest
 from llmcalc.api.trained import Trained
 from llmcalc.engines.capacity import capacity
+from llmcalc.engines.train.plan import Method
 from llmcalc.errors import LlmcalcError
 from llmcalc.report.model import Report
 from llmcalc.spec.card import ModelCard

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from llmcalc.api.bands import step_band
-from llmcalc.api.plans import Asked, Method, plan
+from llmcalc.api.plans import Asked, plan
 from llmcalc.api.train_advice import advise
 from llmcalc.api.train_changes import options
 from llmcalc.api.train_held import stored_experts
 from llmcalc.api.trained import Limit, Trained
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.largest import bounded
+from llmcalc.engines.train.plan import Method
 from llmcalc.planner.advice import Advice
 from llmcalc.planner.fit import COMFORT, Verdict
 from llmcalc.spec.gpu import GpuSpec
@@ -61,7 +62,7 @@ class TrainFitResult:
 def result(one: Trained, gpu: GpuSpec) -> TrainFitResult:
     """All that is known of one model, advice included."""
     needs, asked = one.needs, one.asked
-    band = step_band(plan(asked), asked.method, one.ledger)
+    band = step_band(plan(asked), one.ledger)
     return TrainFitResult(
         model=one.card.name, family=one.card.family, params=one.params, trainable=one.trainable,
         method=asked.method, verdict=one.verdict, needed=needs.peak, capacity=one.capacity,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from llmcalc.api.bands import step_band
+from llmcalc.api.bands import off, step_band
 from llmcalc.api.fit_tables import COLUMNS, FIRST
 from llmcalc.api.plans import plan
 from llmcalc.api.train_advice import ways
@@ -103,7 +103,7 @@ def _advice(one: Trained, found: Sequence[Change]) -> Table:
 
 def _off(one: Trained) -> str:
     """How far such peaks were off on public measurements."""
-    band = step_band(plan(one.asked), one.asked.method, one.ledger)
+    band = step_band(plan(one.asked), one.ledger)
     if band is None:
         return "modelled"
-    return f"modelled, off {100 * band.p50:.1f} % (p90 {100 * band.p90:.1f} %) on public runs"
+    return f"modelled, {off(band.p50, band.p90)} on public runs"

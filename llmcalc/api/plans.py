@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal
 
 from llmcalc.api.request import at_least_one
 from llmcalc.api.train_rules import refuse_clashes
@@ -15,14 +14,12 @@ from llmcalc.blueprint.parallel import Parallel
 from llmcalc.catalog import data, recipes
 from llmcalc.catalog.suggest import did_you_mean
 from llmcalc.engines.train.offload import To
-from llmcalc.engines.train.plan import Adapters, Offload, Plan, Recompute, Schedule
+from llmcalc.engines.train.plan import Adapters, Method, Offload, Plan, Recompute, Schedule
 from llmcalc.engines.training import Sharding
 from llmcalc.errors import ImpossibleError, UsageError
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.framework import Framework, Losses
 from llmcalc.spec.quantization import Quantization
-
-Method = Literal["full", "lora", "qlora", "dora"]
 
 RANK = 16
 TARGETS = ("all-linear",)

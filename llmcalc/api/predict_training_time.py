@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from llmcalc.api.same_card import SameCard
 from llmcalc.blueprint import lower
 from llmcalc.blueprint.operations import Ledger
 from llmcalc.catalog import rates
@@ -76,24 +77,9 @@ def steady_hours(case: HoursCase, every: Utilisation, mfu: float | None = None) 
 
 
 def _ledger(card: ModelCard) -> Ledger:
-    return _lowered(_Same(card))
-
-
-class _Same:
-    """A card as a key: itself, not its like."""
-
-    __slots__ = ("card",)
-
-    def __init__(self, card: ModelCard) -> None:
-        self.card = card
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.card is other.card
-
-    def __hash__(self) -> int:
-        return id(self.card)
+    return _lowered(SameCard(card))
 
 
 @lru_cache(maxsize=64)
-def _lowered(key: _Same) -> Ledger:
+def _lowered(key: SameCard) -> Ledger:
     return lower(key.card)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from llmcalc.api import rlhf_tables as tables
 from llmcalc.api.rlhf_assumptions import assumptions
 from llmcalc.api.rlhf_engine import Engine, Place, holds_one, rollout
-from llmcalc.api.rlhf_models import Cast, held, method, model
+from llmcalc.api.rlhf_models import Cast, held, model
 from llmcalc.api.rlhf_result import RlhfResult, RolePerGpu, RoleRow, StretchRow
 from llmcalc.api.rlhf_run import Pace, Run, checked
 from llmcalc.api.rlhf_time import RlhfTime, rlhf_time
@@ -137,7 +137,7 @@ def _result(
     phase = max(worst, key=lambda name: totals[name])
     peak = totals[phase]
     return RlhfResult(
-        model=run.cast.policy.name, algorithm=run.algorithm.name, method=method(run.plan),
+        model=run.cast.policy.name, algorithm=run.algorithm.name, method=run.plan.method,
         precision=run.plan.recipe.name, optimizer=run.plan.optimizer.name,
         shard=run.plan.sharding,
         prompt=run.prompt_tokens, output=run.output_tokens,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from llmcalc.api.plans import Method, lowered
+from llmcalc.api.plans import lowered
 from llmcalc.api.targets import placed
 from llmcalc.blueprint.scalar_head import with_scalar_head
 from llmcalc.catalog.data import quantization
@@ -42,15 +42,6 @@ class Cast:
             if not held
         }
         return tuple(one for one in algorithm.models if one.trained or one.name not in missing)
-
-
-def method(plan: Plan) -> Method:
-    """What is trained, in a word."""
-    if plan.adapters is None:
-        return "full"
-    if plan.adapters.magnitudes:
-        return "dora"
-    return "qlora" if plan.adapters.quantised else "lora"
 
 
 def model(role: Role, cast: Cast, plan: Plan) -> Model:

@@ -14,6 +14,7 @@ from llmcalc.engines.device import link
 from llmcalc.engines.rlhf import handover, iteration
 from llmcalc.engines.rlhf.rollout import Rollout
 from llmcalc.engines.rlhf.scoring import forward_seconds
+from llmcalc.engines.steptime import totals
 from llmcalc.engines.steptime.machine import machine, reach_of
 from llmcalc.engines.steptime.planned import run_of
 from llmcalc.errors import ImpossibleError
@@ -67,7 +68,7 @@ def rlhf_time(run: Run, gpu: GpuSpec, engine: Rollout | None) -> RlhfTime:
     whole = sum(seconds.values())
     record_sum("iteration_seconds", seconds, "seconds", "modelled")
     many = pace.iterations or 1
-    hours = iteration.gpu_hours(gpus=run.gpus, iterations=many, seconds=whole)
+    hours: float = totals.gpu_hours(gpus=run.gpus, seconds=many * whole)
     made = sequences * run.output_tokens if run.algorithm.generates else None
     return RlhfTime(
         sequences=sequences, prompts=-(-sequences // (group * run.algorithm.together)),
@@ -77,7 +78,7 @@ def rlhf_time(run: Run, gpu: GpuSpec, engine: Rollout | None) -> RlhfTime:
         tokens_per_second=sequences * run.plan.seq / whole,
         output_tokens_per_second=made / whole if made else None, iterations=many,
         total_seconds=many * whole, gpu_hours=hours,
-        cost=None if pace.price is None else iteration.cost(gpu_hours=hours, price=pace.price),
+        cost=None if pace.price is None else totals.cost(hours=hours, price=pace.price),
     )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from itertools import pairwise
 
 from llmcalc.api.served import Load
 from llmcalc.api.setup import Setup, shown
-from llmcalc.blueprint.operations import GroupedMatmul
 from llmcalc.catalog.accuracy import Band, bands
 from llmcalc.catalog.measured_gpu import VENDOR
 from llmcalc.engines.part import Basis
@@ -156,16 +155,12 @@ def result(
 def _band(runtime: Runtime, served: Served) -> Band | None:
     """How far decoding was off on public rows of this engine, kind of model and split."""
     engine = "llama.cpp" if runtime.name.startswith("llama.cpp") else runtime.name
-    experts = any(
-        isinstance(operation, GroupedMatmul)
-        for section in served.ledger.sections
-        for operation in section.operations
-    )
+    kind = "MoE" if served.ledger.has_experts else "dense"
     split = served.parallel
     way = "tensor ranks" if split.tp > 1 else "pipeline ranks" if split.pp > 1 else "one GPU"
     if runtime.layers_over_devices and split.pp > 1:
         way = "layers over GPUs"
-    return bands().get((f"{engine}, {'MoE' if experts else 'dense'}, {way}", "decode_tok_s"))
+    return bands().get((f"{engine}, {kind}, {way}", "decode_tok_s"))
 
 
 def _assumptions(setup: Setup, served: Served, load: Load, gpus: int) -> dict[str, str | int]:

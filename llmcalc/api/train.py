@@ -158,11 +158,11 @@ def train(
     explain(ledger, plan, needs)
     line, per_gpu = needs.line, _per_gpu(needs)
     offered = capacity(gpu).bytes if gpu else None
-    band = step_band(plan, _method(plan), ledger)
+    band = step_band(plan, ledger)
     timed, untimed = _timed(ledger, plan, gpu, asked)
     totals = timed.totals if timed else None
     result = TrainResult(
-        model=card.name, params=total, trainable=trainable, method=_method(plan),
+        model=card.name, params=total, trainable=trainable, method=plan.method,
         precision=plan.recipe.name, optimizer=plan.optimizer.name, shard=plan.sharding,
         gpus=plan.parallel.gpus, gpu=gpu.name if gpu else None, per_gpu=per_gpu,
         peak_phase=line.peak.phase, stage=line.stage,
@@ -213,14 +213,6 @@ def _per_gpu(needs: Needs) -> TrainPerGpu:
 
 def _point(one: Moment) -> Point:
     return Point(**asdict(one), total=one.total)
-
-
-def _method(plan: Plan) -> Literal["full", "lora", "qlora", "dora"]:
-    if plan.adapters is None:
-        return "full"
-    if plan.adapters.magnitudes:
-        return "dora"
-    return "qlora" if plan.adapters.quantised else "lora"
 
 
 def _bytes_per_parameter(plan: Plan) -> int:

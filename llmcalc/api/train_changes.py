@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from llmcalc.api.plans import Asked, Method
+from llmcalc.api.plans import Asked
+from llmcalc.engines.train.plan import Method
 from llmcalc.engines.training import Sharding
 from llmcalc.planner.advice import MOST_GPUS
 

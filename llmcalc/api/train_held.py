@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmcalc.blueprint.operations import GroupedMatmul, Ledger
+from llmcalc.blueprint.operations import Ledger
 from llmcalc.engines.capacity import capacity
 from llmcalc.engines.train.activations import LAYERS, again
 from llmcalc.engines.train.frozen import quantises_experts
@@ -28,7 +28,7 @@ def held(ledger: Ledger, plan: Plan, gpu: GpuSpec | None) -> dict[str, str | int
     }
     if plan.adapters:
         named["adapters"] = _adapters(plan.adapters, ledger)
-        if plan.adapters.quantised and _experts(ledger):
+        if plan.adapters.quantised and ledger.has_experts:
             named["experts"] = stored_experts(plan)
     if numbers := _of_towers(ledger):
         named["images and sound"] = _towers(numbers, frozen=plan.adapters is not None)
@@ -68,7 +68,7 @@ def _adapters(adapters: Adapters, ledger: Ledger) -> str:
         said += ", joined ones with one first factor"
     if any(name.startswith("experts.") for name in beside):
         return f"{said}, a pair for each expert"
-    return f"{said}, none beside experts" if _experts(ledger) else said
+    return f"{said}, none beside experts" if ledger.has_experts else said
 
 
 def stored_experts(plan: Plan) -> str:
@@ -77,12 +77,6 @@ def stored_experts(plan: Plan) -> str:
         return f"frozen in {plan.frozen.name}, which takes experts that are products of their own"
     width = "float32" if plan.framework.widens_frozen else "16 bits"
     return f"frozen in {width}: bitsandbytes quantises no experts that are one parameter"
-
-
-def _experts(ledger: Ledger) -> bool:
-    return any(
-        isinstance(one, GroupedMatmul) for section in ledger.sections for one in section.operations
-    )
 
 
 def _of_towers(ledger: Ledger) -> int:

@@ -18,7 +18,6 @@ from llmcalc.engines.train.plan import Plan
 from llmcalc.errors import ImpossibleError, UsageError
 from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
-from llmcalc.spec.parts import Moe
 from llmcalc.spec.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -133,10 +132,6 @@ def _endless(said: Said, name: str) -> bool:
     return bool(run and getattr(run, name) is not None and not (run.tokens or run.samples))
 
 
-def _has_experts(card: ModelCard) -> bool:
-    return any(isinstance(part, Moe) for block in card.blocks.values() for part in block.parts)
-
-
 def _in_one_node(asked: Asked, said: Said) -> bool:
     return said.gpu is not None and asked.gpus <= node_of(said.gpu)
 
@@ -196,7 +191,7 @@ IDLE: tuple[Idle, ...] = (
     ),
     Idle(
         "--imbalance", "does nothing for a model without experts",
-        lambda asked, said: asked.imbalance > 1 and not _has_experts(said.card),
+        lambda asked, said: asked.imbalance > 1 and not said.card.has_experts,
     ),
     Idle(
         "--network", "does nothing within one node",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from llmcalc.api.bands import off
 from llmcalc.planner.fit import COMFORT
 from llmcalc.report.model import Column, Table, Value
 
@@ -138,9 +139,8 @@ def _off(result: TrainResult) -> str:
     """How far such peaks were off on public measurements."""
     if result.error_p50 is None or result.error_p90 is None:
         return ", modelled"
-    band = f"{100 * result.error_p50:.1f} % (p90 {100 * result.error_p90:.1f} %)"
     runs = "1 public run" if result.error_n == 1 else f"{result.error_n} public runs"
-    return f", modelled, off {band} on {runs} ({result.error_of})"
+    return f", modelled, {off(result.error_p50, result.error_p90)} on {runs} ({result.error_of})"
 
 
 def _where(result: TrainResult) -> str:

@@ -219,3 +219,12 @@ class Ledger(NamedTuple):
     """The model that this is one device's share of; None: this is all of it."""
     before: int = 0
     """Layers of the whole model in front of the first of this share."""
+
+    @property
+    def has_experts(self) -> bool:
+        """Whether the language model has a mixture of experts."""
+        return any(
+            isinstance(operation, GroupedMatmul)
+            for section in self.sections
+            for operation in section.operations
+        )

@@ -18,7 +18,7 @@ from llmcalc.spec.limits import (
     WidthOrZero,
     Word,
 )
-from llmcalc.spec.parts import Part
+from llmcalc.spec.parts import Moe, Part
 
 Norm = Literal["rms", "layer", "layer_nobias", "none"]
 Placement = Literal["pre", "post", "output", "sandwich", "parallel"]
@@ -148,3 +148,8 @@ class ModelCard:
     towers: tuple[Tower, ...] = ()
     mtp: Mtp | None = None
     extra: tuple[Tensor, ...] = ()
+
+    @property
+    def has_experts(self) -> bool:
+        """Whether the language model has a mixture of experts."""
+        return any(isinstance(part, Moe) for block in self.blocks.values() for part in block.parts)

@@ -108,5 +108,3 @@ class Framework:
     rlhf: Rlhf = Rlhf()
     nvme: Nvme = Nvme()
     """What offloading to NVMe takes, assumed as DeepSpeed's for others."""
-    fitted_on: Length | None = None
-    """Rows that the constants were fitted on."""

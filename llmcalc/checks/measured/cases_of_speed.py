@@ -15,9 +15,7 @@ from llmcalc.checks.measured.gpu_names import board
 from llmcalc.checks.measured.reading import Cells
 from llmcalc.checks.measured.runs import flash, run
 from llmcalc.checks.measured.unusable import Unusable
-from llmcalc.spec.card import ModelCard
 from llmcalc.spec.gpu import GpuSpec
-from llmcalc.spec.parts import Moe
 from llmcalc.spec.settings import Settings
 
 _FLASH_BY_ITSELF = "2025-09"
@@ -70,15 +68,10 @@ def group_of(config: Cells, notes: str = "") -> str:
     if _SLOW_HOST.search(notes):
         return f"{engine}, GPU behind one PCIe lane"
     try:
-        kind = "MoE" if mixture(benched(config)) else "dense"
+        kind = "MoE" if benched(config).has_experts else "dense"
     except Unusable:
         return f"{engine}, model unknown"
     return f"{engine}, {kind}, {_spread(config, runtime)}"
-
-
-def mixture(card: ModelCard) -> bool:
-    """Whether a token passes only some of the experts."""
-    return any(isinstance(part, Moe) for block in card.blocks.values() for part in block.parts)
 
 
 def engine_of(config: Cells) -> tuple[str, str]:

@@ -25,18 +25,3 @@ def train_seconds(
 ) -> float:
     """To learn from what was made."""
     return epochs * (updates * (policy + critic) + reference)
-
-
-@formula(
-    "gpus · iterations · seconds / 3600", source="every GPU is paid for while others work",
-    unit="GPU-hours", basis="modelled",
-)  # fmt: skip
-def gpu_hours(*, gpus: int, iterations: int, seconds: float) -> float:
-    """Of a run of so many iterations."""
-    return gpus * iterations * seconds / 3600
-
-
-@formula("gpu_hours · price", source="the price asked for", unit="money", basis="modelled")
-def cost(*, gpu_hours: float, price: float) -> float:
-    """In the price's currency."""
-    return gpu_hours * price

@@ -16,6 +16,7 @@ from llmcalc.spec.recipe import Recipe
 
 Recompute = Literal["none", "selective", "full"]
 Schedule = Literal["1f1b", "interleaved", "zb-h1", "zb-h2", "gpipe", "dualpipe"]
+Method = Literal["full", "lora", "qlora", "dora"]
 Offload = Literal["none", "optimizer", "parameters", "all"]
 
 QUANTISED: Frozen = frozenset({"table"})
@@ -90,6 +91,15 @@ class Plan:
     offload_to: To = "cpu"
     imbalance: float = 1.0
     """Tokens of the busiest expert rank over those of a balanced one, capacity included."""
+
+    @property
+    def method(self) -> Method:
+        """What is trained, in a word."""
+        if self.adapters is None:
+            return "full"
+        if self.adapters.magnitudes:
+            return "dora"
+        return "qlora" if self.adapters.quantised else "lora"
 
     @property
     def not_trained(self) -> Frozen:
