@@ -40,13 +40,18 @@ def run_seconds(*, steps: int, step_seconds: float, goodput: float) -> float:
     return steps * step_seconds / goodput
 
 
-@formula("gpus · seconds / 3600", source="every GPU is held for the whole run", unit="hours")
+@formula(
+    "gpus · seconds / 3600",
+    source="every GPU is held for the whole run, and paid for while others work",
+    unit="hours",
+    basis="modelled",
+)
 def gpu_hours(*, gpus: int, seconds: float) -> float:
     """GPU-hours of a run."""
     return gpus * seconds / HOUR
 
 
-@formula("hours · price", source="price of one GPU for an hour", unit="USD")
+@formula("hours · price", source="price of one GPU for an hour", unit="USD", basis="modelled")
 def cost(*, hours: float, price: float) -> float:
     """Money for so many GPU-hours."""
     return hours * price
@@ -56,6 +61,7 @@ def cost(*, hours: float, price: float) -> float:
     "hours · watts · overhead / 1000",
     source="an upper bound: no GPU draws more than its TDP for long; overhead is the PUE",
     unit="kWh",
+    basis="modelled",
 )
 def energy_kwh(*, hours: float, watts: float, overhead: float) -> float:
     """Energy of so many GPU-hours at the TDP."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from llmcalc.engines.steptime.totals import computed_tokens, steps, totals
+from llmcalc.formula import recording
 
 
 def test_padding_is_computed_like_tokens() -> None:
@@ -33,3 +34,13 @@ def test_no_price_no_cost() -> None:
     found = totals(tokens=1, step_tokens=1, step_seconds=1, gpus=1)
     assert found.cost is None
     assert found.energy_kwh is None
+
+
+def test_what_comes_of_a_modelled_time_is_modelled() -> None:
+    with recording() as made:
+        totals(tokens=1000, step_tokens=1000, step_seconds=36, gpus=8, price=3.0, watts=700)
+    bases = {step.name: step.basis for step in made}
+    assert bases == {
+        "steps": "exact", "run_seconds": "modelled", "gpu_hours": "modelled", "cost": "modelled",
+        "energy_kwh": "modelled",
+    }  # fmt: skip
